@@ -2,7 +2,7 @@ import { createPublicClient, fallback, http, numberToHex, type PublicClient } fr
 import { type Header, headerOf, WrongAnswerError } from "../api/platform/chain/log-answers.ts";
 import { CHAIN_ID, RPC_VARIABLE } from "./ledger.ts";
 
-/** The node serves another chain: a setting is wrong, and no restart will fix it. */
+/** The node serves another chain, so a setting is wrong and a restart will not fix it. */
 export class WrongChainError extends Error {
   override readonly name = "WrongChainError";
 }
@@ -11,14 +11,14 @@ export interface Block extends Header {
   readonly transactions: readonly unknown[];
 }
 
-/** @param rpcUrls in the order in which they are asked */
+/** @param rpcUrls in the order in which they are tried */
 export const connectChain = (...rpcUrls: readonly string[]): PublicClient => {
   const nodes = rpcUrls.map((url) => http(url, { timeout: 10_000, retryCount: 0 }));
   return createPublicClient({ transport: fallback(nodes, { retryCount: 0 }) });
 };
 
 /**
- * The newest block of the first node that returns one. Ponder asks all of them: it does without one that does not answer.
+ * Returns the newest block of the first node that returns one. Ponder tolerates a node that does not respond.
  * @throws WrongChainError if one of them does not serve Base, or the first node's error if all fail
  */
 export async function readHead(rpcUrls: readonly string[]): Promise<Header> {
@@ -39,7 +39,7 @@ async function readHeadOf(chain: PublicClient): Promise<Header> {
   return head;
 }
 
-/** A block of the node; null if it has none of this number, or returns half a block or another one, as proxies do. */
+/** Returns a block, or null if the node does not have it or, like some proxies, returns a partial or different block. */
 export async function readBlock(chain: PublicClient, number: number | "latest"): Promise<Block | null> {
   const tag = number === "latest" ? number : numberToHex(number);
   const answer = await chain.request({ method: "eth_getBlockByNumber", params: [tag, false] });

@@ -2,14 +2,14 @@ import type { ClientBase } from "pg";
 import { SCHEMA } from "./environment.ts";
 import { IS_HELD, sessionName, writerName } from "./index-lock.ts";
 
-// What ties a Ponder to the launcher that started it, and to the index's lock.
+// Ties Ponder to the launcher that started it, and to the index's lock.
 
 /** Undefined if Ponder was started without the launcher. */
 const holder = process.env.INDEX_HOLDER;
-/** With Ponder's own exit code for a temporary failure. What it has not committed is lost, and it recovers from that. */
+/** Exits with Ponder's code for a temporary failure. Uncommitted work is lost, and Ponder recovers from that. */
 const end = () => process.exit(75);
 
-/** Ends this process with the launcher: the kernel then closes the launcher's end of the channel. */
+/** Ends this process when the launcher ends, because the kernel then closes the channel between them. */
 export function endWithLauncher(): void {
   if (process.channel === undefined) return;
   process.once("disconnect", end);
@@ -17,11 +17,10 @@ export function endWithLauncher(): void {
 }
 
 /**
- * Names each of Ponder's connections, so that the index's next holder can end it, and uses it only while the launcher's
- * session holds the lock. A Ponder that was stopped and goes on can therefore write nothing. Losing one connection ends
- * the process, because Ponder repeats a lost transaction of its backfill in a way that makes it wait for itself forever.
- * So does a transaction in which nothing happens for five minutes. A statement's time is limited here, and not by Ponder
- * (ponder-process.ts).
+ * Names each of Ponder's connections, so that the index's next holder can end it, and accepts it only while the launcher's
+ * session holds the lock. A Ponder that was suspended and resumes therefore cannot write. Losing a connection ends the
+ * process, because Ponder retries a lost backfill transaction in a way that deadlocks with itself. A transaction that is
+ * idle for five minutes also ends it. The statement timeout is set here, not by Ponder (ponder-process.ts).
  */
 async function belongTo(holder: string, client: ClientBase): Promise<void> {
   client.once("error", end);
@@ -34,5 +33,5 @@ async function belongTo(holder: string, client: ClientBase): Promise<void> {
   if (rowCount === 0) end();
 }
 
-/** The option of the connection pool. */
+/** The `onConnect` option of the connection pool. */
 export const onConnect = holder === undefined ? {} : { onConnect: (client: ClientBase) => belongTo(holder, client) };

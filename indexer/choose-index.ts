@@ -7,7 +7,7 @@ import { WINDOW_BLOCKS } from "./ledger.ts";
 import { type Deployment, findIndexes, type Queryable } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 
-/** An index's name without its start block: a hash of everything that decides its rows, but for the chain. */
+/** Returns an index's name without its start block: a hash of everything except the chain that decides its rows. */
 export function nameOf(settings: IndexerSettings, history: History | null): string {
   const { viewsSchema, scope, startBlock, ownAddresses, escrows, escrowStartBlock } = settings;
   const followed = escrows.length === 0 ? [] : [escrows, escrowStartBlock];
@@ -15,7 +15,7 @@ export function nameOf(settings: IndexerSettings, history: History | null): stri
   return `${viewsSchema}_${createHash("sha256").update(key).digest("hex").slice(0, 8)}`;
 }
 
-/** The newest block of a node that has synced is at most this old. */
+/** The maximum age of a synced node's newest block. */
 const SYNCED_SECONDS = 3_600;
 
 interface Start extends Pick<IndexerSettings, "startBlock"> {
@@ -24,9 +24,9 @@ interface Start extends Pick<IndexerSettings, "startBlock"> {
 }
 
 /**
- * The index of this name: the one that is there, else a new, empty one. The start block is chosen once and read from the
- * schema's name afterwards, so a restart does not move it with the head.
- * @param session of the index's lock
+ * Returns the index of this name, or creates an empty one. The start block is chosen once and then read from the schema's
+ * name, so a restart does not move it with the head.
+ * @param session the session that holds the index's lock
  */
 export async function chooseIndex(session: Queryable, index: string, start: Start): Promise<Deployment> {
   const found = (await findIndexes(session)).find((one) => one.index === index);
@@ -36,7 +36,7 @@ export async function chooseIndex(session: Queryable, index: string, start: Star
   const given = history?.firstBlock ?? start.startBlock;
   if (given === null && Date.now() / 1000 - head.time > SYNCED_SECONDS)
     throw new Error(
-      `The node's newest block, ${head.block}, is over an hour old, so it does not tell where the last 90 days begin. Wait until the node has synced, or set START_BLOCK`,
+      `The node's newest block, ${head.block}, is over an hour old, so the start of the last 90 days is unknown. Wait until the node has synced, or set START_BLOCK`,
     );
   // Ponder never becomes ready from a start block above the head.
   const startBlock = Math.min(given ?? Math.max(0, head.block - WINDOW_BLOCKS), head.block);

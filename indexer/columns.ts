@@ -4,13 +4,13 @@ type Builders = Parameters<Extract<Parameters<typeof onchainTable>[1], (t: never
 type Hex = `0x${string}`;
 
 export const int = (t: Builders) => t.integer().notNull();
-/** Unix seconds, or a block's number. */
+/** Unix seconds or a block number. */
 export const big = (t: Builders) => t.int8({ mode: "number" }).notNull();
 /** Atomic units of USDC, of any size: sums over flash loans exceed 64 bits. */
 export const atomic = (t: Builders) => t.bigint().notNull();
 export const hex = (t: Builders) => t.hex().notNull();
 
-/** Hexadecimal text with `0x` for the handlers, in lower case; in the database its bytes, which are half as long. */
+/** Lower-case hexadecimal text with `0x` in handlers, and bytes, which are half as long, in the database. */
 export const bytes = (t: Builders) =>
   t.customType<{ data: Hex; driverData: Buffer }>({
     dataType: () => "bytea",
@@ -20,7 +20,7 @@ export const bytes = (t: Builders) =>
 
 export const account = (t: Builders) => bytes(t).notNull();
 
-/** The same of base64. */
+/** Base64 text in handlers, and bytes in the database. */
 export const base64Bytes = (t: Builders) =>
   t.customType<{ data: string; driverData: Buffer }>({
     dataType: () => "bytea",

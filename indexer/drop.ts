@@ -3,10 +3,10 @@ import { inTransaction } from "../api/platform/db/connection.ts";
 import { tryLock } from "./index-lock.ts";
 import { type Deployment, falseIfBusy, findIndexes, ponderSchemas } from "./schemas.ts";
 
-/** While a drop waits for a reader, it holds back all who come after it. */
+/** While a drop waits for a reader, it blocks every later reader. */
 const BRIEFLY = "set local lock_timeout = '2s'";
 
-/** Drops an index; false if an indexer holds it, or another session reads it. */
+/** Drops an index. Returns false if an indexer holds it, or another session reads it. */
 export const dropUnlessUsed = (db: pg.Pool, { index, schema }: Deployment): Promise<boolean> =>
   falseIfBusy(
     inTransaction(db, async (client) => {
@@ -17,9 +17,10 @@ export const dropUnlessUsed = (db: pg.Pool, { index, schema }: Deployment): Prom
   );
 
 /**
- * Drops every index of this database, also one of a Ponder without a launcher, with Ponder's copy of the chain, all or none. Preloaded histories stay.
- * @returns what was dropped
- * @throws if an indexer holds one of them
+ * Drops every index of this database, including one from a Ponder without a launcher, and Ponder's copy of the chain, in one
+ * transaction. Preloaded histories stay.
+ * @returns the dropped schemas
+ * @throws if an indexer holds an index
  */
 export const dropIndexes = (db: pg.Pool): Promise<readonly string[]> =>
   inTransaction(db, async (client) => {

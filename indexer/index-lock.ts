@@ -3,25 +3,25 @@ import { setTimeout as wait } from "node:timers/promises";
 import pg from "pg";
 import type { Queryable } from "./schemas.ts";
 
-// The advisory lock of an index, by its name without the start block.
+// The advisory lock of an index. Its key is the index's name without the start block.
 
 const KEY = "hashtextextended('indexer ' || $1, 0)";
 
-/** How PostgreSQL lists the session that holds the lock, and each connection of the Ponder that its launcher started. */
+/** The application names of the session that holds the lock, and of the connections of its Ponder. */
 export const sessionName = (holder: string): string => `indexer ${holder}`;
 export const writerName = (schema: string, holder: string): string => `${schema} ${holder}`;
 
-/** A row while the session of this name ($1) holds an advisory lock. */
+/** Returns a row while the session with this name ($1) holds an advisory lock. */
 export const IS_HELD = `select from pg_locks join pg_stat_activity using (pid)
   where locktype = 'advisory' and granted and application_name = $1`;
 
 /** A session that holds one index's lock. */
 export interface IndexLock {
-  /** Names this session and the connections of its Ponder. */
+  /** The id in the names of this session and of its Ponder's connections. */
   readonly holder: string;
-  /** Aborts when the session has ended, and the lock with it. */
+  /** Aborts when the session, and so the lock, has ended. */
   readonly lost: AbortSignal;
-  /** Whatever only the holder may do goes through this session, so that it fails once the lock is lost. */
+  /** Run everything that requires the lock through this session, so that it fails once the lock is lost. */
   readonly session: Queryable;
   readonly release: () => Promise<void>;
 }
@@ -31,7 +31,7 @@ async function tryTo(how: "lock" | "xact_lock", db: Queryable, index: string): P
   return rows[0]?.taken === true;
 }
 
-/** Takes an index's lock; null if another session has it. */
+/** Takes an index's lock. Returns null if another session has it. */
 export async function takeLock(databaseUrl: string, index: string): Promise<IndexLock | null> {
   const holder = randomBytes(6).toString("hex");
   const named = { application_name: sessionName(holder), keepAlive: true, connectionTimeoutMillis: 10_000 };
@@ -49,12 +49,12 @@ export async function takeLock(databaseUrl: string, index: string): Promise<Inde
   }
 }
 
-/** Takes an index's lock for the rest of a transaction, or of a statement outside of one; false if another session has it. */
+/** Takes an index's lock for the rest of the transaction, or for one statement. Returns false if another session has it. */
 export const tryLock = (db: Queryable, index: string): Promise<boolean> => tryTo("xact_lock", db, index);
 
 /**
- * Ends every connection of a Ponder that an earlier holder has started, and resolves when they are gone. It opens no other
- * one: each first asks whether its holder still has the lock (child.ts).
+ * Ends every connection of a Ponder that an earlier holder started, and resolves when they are gone. Such a Ponder cannot
+ * open another one, because each connection first checks that its holder still has the lock (child.ts).
  */
 export async function endWriters({ holder, session }: IndexLock, schema: string): Promise<void> {
   const theirs = `select pg_terminate_backend(pid) from pg_stat_activity

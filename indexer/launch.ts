@@ -16,15 +16,15 @@ import { exists, findIndexes } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 import { isAbandoned, isReady, mayBeShown, openToReaders, showIndex } from "./views.ts";
 
-/** Between two runs, and how often to look whether another indexer has let go of the index. */
+/** The wait between two runs, and between two checks of whether another indexer has released the index. */
 const RETRY_MS = 1_000;
 const READY_POLL_MS = 100;
-/** How often to look whether an index that was replaced can be dropped. */
+/** The wait between two checks of whether a replaced index can be dropped. */
 const DROP_MS = 5_000;
-/** Soon, so that an indexer which restarts often prunes, too. */
+/** Short, so that an indexer that restarts often also prunes. */
 const FIRST_PRUNE_MS = 60_000;
 const PRUNE_MS = 600_000;
-/** Until the next step, while there is more to prune. */
+/** The wait between two steps while there is more to prune. */
 const STEP_MS = 1_000;
 
 interface Launch {
@@ -42,11 +42,11 @@ class PowerfulRoleError extends Error {
   override readonly name = "PowerfulRoleError";
 }
 
-/** Whether only the operator can end this. */
+/** Returns whether only the operator can fix this error. */
 export const isLasting = (error: unknown): error is Error =>
   [WrongChainError, UnfitHistoryError, OldPostgresError, PowerfulRoleError].some((lasting) => error instanceof lasting);
 
-/** Why a run has ended, or has not begun. */
+/** The reason that a run ended or did not begin. */
 interface Outcome {
   readonly reason?: string;
   /** Another indexer has the index. */
@@ -55,8 +55,8 @@ interface Outcome {
 }
 
 /**
- * Keeps the index until `signal` aborts; when the promise settles, Ponder has ended. Ponder exits for temporary reasons, too,
- * so every start first checks that the index and the chain still belong together.
+ * Maintains the index until `signal` aborts. When the promise settles, Ponder has ended. Ponder also exits for temporary
+ * reasons, so every start first checks that the index and the chain still match.
  * @throws an error that `isLasting`
  */
 export async function runIndexer(settings: IndexerSettings, log: Logger, signal: AbortSignal): Promise<void> {
@@ -72,7 +72,7 @@ export async function runIndexer(settings: IndexerSettings, log: Logger, signal:
       if (signal.aborted) return;
       const isLocked = outcome.isLocked === true;
       if (!isLocked) log.warn(outcome, "the indexer stopped and is restarting");
-      else if (!wasLocked) log.info({ reason: outcome.reason }, "another indexer has the index; waiting for its end");
+      else if (!wasLocked) log.info({ reason: outcome.reason }, "another indexer has the index; waiting until it ends");
       wasLocked = isLocked;
       await wait(RETRY_MS, undefined, { signal }).catch(() => undefined);
     }
@@ -81,7 +81,7 @@ export async function runIndexer(settings: IndexerSettings, log: Logger, signal:
   }
 }
 
-/** Checks everything that must hold, takes the index's lock, and runs Ponder until it ends, or until the lock is lost. */
+/** Checks the preconditions, takes the index's lock, and runs Ponder until it ends or the lock is lost. */
 async function runOnce(launch: Launch): Promise<Outcome> {
   const { db } = launch;
   const old = await releaseProblem(db);
@@ -106,7 +106,7 @@ async function runOnce(launch: Launch): Promise<Outcome> {
     await refetchPruned(session, deployment, readsFrom);
     await openToReaders(db, settings.viewsSchema);
     await endWriters(lock, deployment.schema);
-    // Ponder would wait for 25 seconds after the last heartbeat of one that was killed.
+    // Ponder would wait until 25 seconds after the last heartbeat of a killed one.
     const meta = `${pg.escapeIdentifier(deployment.schema)}._ponder_meta`;
     if (await exists(session, meta))
       await session.query(`update ${meta} set value = jsonb_set(value, '{is_locked}', '0')`);
@@ -119,7 +119,7 @@ async function runOnce(launch: Launch): Promise<Outcome> {
 const POWERFUL =
   "the role in DATABASE_URL can read or change certificates. Use a login role that is a member of only trust_indexer: CREATE ROLE trust_index LOGIN PASSWORD '…' IN ROLE trust_indexer.";
 
-/** Whether the service's own tables are in this database, and open to this role: the indexer runs the code of many packages. */
+/** Returns whether this role can access the service's tables. It must not, because the indexer runs many packages' code. */
 async function mayChangeRecords(db: pg.Pool): Promise<boolean> {
   const { rows } = await db.query<{ may: boolean | null }>(
     "select has_table_privilege(to_regclass('public.certificate')::oid, 'select, insert, update, delete, truncate') as may",
@@ -145,18 +145,18 @@ async function runPonder(launch: Launch, { lost }: IndexLock, plan: PonderPlan):
   } finally {
     over.abort();
     signal.removeEventListener("abort", stop);
-    // It rejects because it is over, and has logged what failed.
+    // It rejects because it was aborted. It has logged failures.
     await care.catch(() => undefined);
   }
 }
 
 /**
- * Waits until Ponder has filled the index, then shows it to readers and drops others that nothing has written to or used for
- * an hour. The database may restart meanwhile. `over` aborts when Ponder has ended.
+ * Waits until Ponder has filled the index, then shows it to readers, and drops other indexes that have been unused for an
+ * hour. The database may restart meanwhile. `over` aborts when Ponder has ended.
  */
 async function present({ db, log }: Launch, { deployment, settings }: PonderPlan, over: AbortSignal): Promise<void> {
   const { viewsSchema } = settings;
-  // What an earlier process left in the database is older.
+  // Heartbeats of an earlier process are older.
   const startedAt = Date.now();
   const failed = (err: unknown): false => {
     if (!over.aborted) log.warn({ err }, "the index could not be made available to readers");
@@ -172,12 +172,12 @@ async function present({ db, log }: Launch, { deployment, settings }: PonderPlan
   await insist(DROP_MS, async () => {
     for (const other of await findIndexes(db, viewsSchema))
       if (other.schema !== deployment.schema && (await isAbandoned(db, other)) && (await dropUnlessUsed(db, other)))
-        log.info({ schema: deployment.schema, dropped: other.schema }, "a replaced index is dropped");
+        log.info({ schema: deployment.schema, dropped: other.schema }, "dropped a replaced index");
     return false;
   });
 }
 
-/** Prunes Ponder's copy of the chain now and then. A failure is logged: the next time may do. */
+/** Prunes Ponder's copy of the chain regularly. A failure is logged, and the next run tries again. */
 async function keepPruning({ db, log }: Launch, over: AbortSignal): Promise<void> {
   for (let nextMs = FIRST_PRUNE_MS; ; ) {
     await wait(nextMs, undefined, { signal: over });

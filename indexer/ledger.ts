@@ -9,21 +9,21 @@ export const { chainId: CHAIN_ID, blockSeconds: BLOCK_SECONDS, rpcVariable: RPC_
 export const USDC = BASE.usdc.address;
 
 export { WINDOW_DAYS };
-/** Days before the last one that `wallet_day` keeps: one more than a window that ends the day before needs. */
+/** The days that `wallet_day` keeps before the last one: one more than a window ending the day before needs. */
 export const KEPT_DAYS = WINDOW_DAYS + 1;
 export const DAY_SECONDS = 86_400;
 export const WINDOW_BLOCKS = (WINDOW_DAYS * DAY_SECONDS) / BLOCK_SECONDS;
 
-// Amounts and counts of the score; other values need another ROWS_VERSION.
+// Amounts and counts of the score. Increment ROWS_VERSION when you change one.
 /** The smallest authorized payment that qualifies, and the smallest transfer that makes a counterparty. */
 export const QUALIFYING_ATOMIC = BigInt(QUALIFYING_PAYMENT);
-/** What a payer's authorized payments to a payee must total before the score considers that payee. */
+/** The total of a payer's authorized payments to a payee from which the score considers that payee. */
 export const FLOOR_ATOMIC = BigInt(INDEPENDENCE.floor);
-/** From which amount on an escrowed payment counts for its merchant. */
+/** The smallest escrowed payment that counts for its merchant. */
 export const OUTCOME_FLOOR_ATOMIC = BigInt(OUTCOME_FLOOR);
-/** How many payees the index lists by name for each payer: those that reached the floor most recently. */
+/** The number of payees that the index lists per payer, namely the last ones to reach the floor. */
 export const PAYEE_SLOTS = MAX_PAYEES;
-/** How many payers it lists for each payee in scope `selective`, chosen the same way. */
+/** The number of payers that it lists per payee in scope `selective`, chosen the same way. */
 export const PAYER_SLOTS = 16;
 
 /** All transfers, or authorized payments only (docs/index.md). */
@@ -38,15 +38,15 @@ export const lower = (address: Address) => address.toLowerCase() as Address;
 export const orderedPair = (a: Address, b: Address): { readonly low: Address; readonly high: Address } =>
   a < b ? { low: a, high: b } : { low: b, high: a };
 
-/** What one wallet's day records about its counterparties. */
+/** A wallet's counterparties on one day. */
 export interface TouchedDay {
   readonly day: number;
-  /** Counterparties touched on that day. */
+  /** The number of counterparties touched on that day. */
   readonly touched: number;
   /**
-   * How many of them were last touched at most n days before: a byte with the first age that occurs, then for each age
-   * from there to the last a big-endian 24-bit number, in base64. Text, because Ponder deep-clones rows with anything
-   * else; cumulative, so that a reader needs only one of the numbers.
+   * For each age n, the number of them last touched at most n days before, in base64: a byte with the first age that
+   * occurs, then a big-endian 24-bit number per age up to the last. It is text because Ponder deep-clones rows with other
+   * types, and cumulative so that a reader needs only one number.
    */
   readonly ages: string | null;
 }
@@ -55,15 +55,15 @@ const COUNT_BYTES = 3;
 const firstOf = (ages: Buffer): number => ages.readUInt8(0);
 const lastOf = (ages: Buffer): number => firstOf(ages) + (ages.length - 1) / COUNT_BYTES - 1;
 
-/** The number for an age: 0 before the first one, and after the last one the last number. */
+/** Returns the number for an age: 0 before the first age, and the last number after the last age. */
 function countOf(ages: Buffer | null, age: number): number {
   if (ages === null || age < firstOf(ages)) return 0;
   return ages.readUIntBE(1 + (Math.min(age, lastOf(ages)) - firstOf(ages)) * COUNT_BYTES, COUNT_BYTES);
 }
 
 /**
- * `ages` with one more counterparty, last touched `age` days earlier (null: never). An age of the window's width or
- * more is the same as never.
+ * Adds a counterparty to `ages` that was last touched `age` days earlier, or never (null). An age of at least the window's
+ * width is the same as never.
  */
 export function withAge(ages: string | null, age: number | null): string | null {
   if (age === null || age >= WINDOW_DAYS) return ages;
@@ -81,7 +81,7 @@ export interface Movement {
   readonly value: bigint;
 }
 
-/** A movement as the handlers see it. */
+/** A movement with its place in the chain. */
 export interface Seen extends Movement {
   readonly authorized: boolean;
   readonly block: bigint;
@@ -91,14 +91,14 @@ export interface Seen extends Movement {
 
 export const NOBODY: Address = "0x0000000000000000000000000000000000000000";
 
-/** Whether money moved between two third parties: not minted or burned, not to oneself, not from or to the service. */
+/** Whether money moved between two third parties: not minted or burned, not to itself, and not from or to the service. */
 export const isBetweenOthers = ({ from, to, value }: Movement, own: ReadonlySet<Address>): boolean =>
   value > 0n && from !== to && ![from, to].some((address) => address === NOBODY || own.has(address));
 
 export const reachesFloor = (sumBefore: bigint, value: bigint): boolean =>
   sumBefore < FLOOR_ATOMIC && sumBefore + value >= FLOOR_ATOMIC;
 
-/** transferWithAuthorization and receiveWithAuthorization, with (v, r, s) and with bytes: the same first six words. */
+/** transferWithAuthorization and receiveWithAuthorization, with (v, r, s) and with bytes. Their first six words are the same. */
 const AUTHORIZED_CALLS = new Set(["0xe3ee160e", "0xcf092995", "0xef55bec6", "0x88b7ab63"]);
 
 interface AuthorizedCall {
@@ -108,7 +108,7 @@ interface AuthorizedCall {
   readonly nonce: string;
 }
 
-/** Payee and amount if the transaction itself is that call to USDC; null otherwise, because inner calldata can lie. */
+/** Returns the payee and amount if the transaction itself is that call to USDC, else null, because inner calldata can lie. */
 export function directTerms({ transaction, usdc, authorizer, nonce }: AuthorizedCall): Omit<Movement, "from"> | null {
   if (transaction.to?.toLowerCase() !== usdc.toLowerCase()) return null;
   if (!AUTHORIZED_CALLS.has(transaction.input.slice(0, 10).toLowerCase())) return null;

@@ -6,9 +6,9 @@ import { commercePaymentsAbi } from "../contracts/commerce-payments.ts";
 import type { IndexerSettings, Operator } from "./settings.ts";
 
 /**
- * The settings with the operators among the escrows. The account in which an operator's payments are kept counts as the
- * service's own, like an escrow: who is paid from there is paid by the buyer.
- * @throws as `readOperators`
+ * Adds the operators among the escrows to the settings. The account that holds an operator's payments is a service address,
+ * like an escrow, because a payout from it is a payment by the buyer.
+ * @throws like `readOperators`
  */
 export async function withOperators(settings: IndexerSettings, chain: PublicClient): Promise<IndexerSettings> {
   const operators = await readOperators(chain, settings.escrows);
@@ -17,8 +17,8 @@ export async function withOperators(settings: IndexerSettings, chain: PublicClie
 }
 
 /**
- * The operators among these contracts.
- * @throws viem's error if the node does not answer, or has no such contract: a late one looks like a wrong address
+ * Returns the operators among these contracts.
+ * @throws viem's error if the node does not respond or does not have the contract, because it lags or the address is wrong
  */
 export async function readOperators(chain: PublicClient, escrows: readonly Address[]): Promise<readonly Operator[]> {
   const found = await Promise.all(escrows.map((address) => readOperator(chain, address)));
@@ -29,7 +29,7 @@ async function readOperator(chain: PublicClient, address: Address): Promise<Oper
   const call = { address, abi: operatorAbi } as const;
   const custody = await chain.readContract({ ...call, functionName: "ESCROW" }).catch(() => null);
   if (custody === null) {
-    // Nodes report a missing function in as many ways as failures of their own, so an escrow has to answer as one.
+    // Nodes do not report a missing function reliably, so check that the contract responds like an escrow.
     await chain.readContract({ address, abi: escrowAbi, functionName: "owed", args: [zeroAddress] });
     return null;
   }

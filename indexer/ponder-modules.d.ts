@@ -1,6 +1,6 @@
 /// <reference types="ponder/virtual" />
 
-// Ponder writes the same text to the ignored `ponder-env.d.ts` at each start; this copy lets a clean clone type-check.
+// Ponder writes the same text to the ignored `ponder-env.d.ts` at each start. This copy lets a clean clone type-check.
 
 declare module "ponder:internal" {
   const config: typeof import("./ponder.config.ts");

@@ -6,14 +6,14 @@ import type { History } from "./history/history.ts";
 import type { Deployment } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 
-/** Ponder allows itself 5 seconds to close. */
+/** Ponder takes up to 5 seconds to close. */
 const CLOSE_MS = 8_000;
 
 export interface PonderPlan {
-  /** With the operators. */
+  /** The settings with the operators. */
   readonly settings: IndexerSettings;
   readonly deployment: Deployment;
-  /** What the index begins with. */
+  /** The preloaded history that the index begins with. */
   readonly history: History | null;
   /** The first block of which USDC's logs are read. */
   readonly readsFrom: number;
@@ -22,8 +22,8 @@ export interface PonderPlan {
 }
 
 /**
- * Ponder limits its statements in the startup message, which poolers such as PgBouncer refuse. What a URL says comes before
- * that (`pg`), and an empty limit is not sent; child.ts sets one after connecting.
+ * Ponder sets its statement timeout in the startup message, which poolers such as PgBouncer reject. In `pg`, a URL parameter
+ * takes precedence, and an empty timeout is not sent. child.ts sets one after connecting.
  */
 function withoutStartupParameters(databaseUrl: string): string {
   const url = new URL(databaseUrl);
@@ -32,8 +32,8 @@ function withoutStartupParameters(databaseUrl: string): string {
 }
 
 /**
- * Starts Ponder on this folder, with what environment.ts reads. It writes `ponder-env.d.ts` at every start, a link to
- * /dev/null, so that the folder may be read-only.
+ * Starts Ponder on this folder, with the variables that environment.ts reads. Ponder writes `ponder-env.d.ts` at every start.
+ * The file is a link to /dev/null, so the folder may be read-only.
  */
 export function startPonder({ settings, deployment, history, readsFrom, holder }: PonderPlan): ChildProcess {
   const manifest = findPackageJSON("ponder", import.meta.url);
@@ -44,10 +44,10 @@ export function startPonder({ settings, deployment, history, readsFrom, holder }
     PORT: String(settings.ponderPort),
     DATABASE_URL: withoutStartupParameters(settings.databaseUrl),
     DATABASE_SCHEMA: deployment.schema,
-    // The views are the launcher's (views.ts).
+    // The launcher manages the views (views.ts).
     DATABASE_VIEWS_SCHEMA: undefined,
     DATABASE_PRIVATE_URL: undefined,
-    // The schema's name says what makes another index; to Ponder a comment in a handler would be another one.
+    // The schema's name identifies the index. By default, Ponder would rebuild it after any change of a handler's text.
     PONDER_EXPERIMENTAL_DB: "platform",
     PONDER_RPC_URL_8453: Array(settings.rpcCopies).fill(settings.rpcUrls).flat().join(","),
     POLL_MS: String(settings.pollMs),
@@ -57,7 +57,7 @@ export function startPonder({ settings, deployment, history, readsFrom, holder }
     START_BLOCK: String(readsFrom),
     OWN_ADDRESSES: settings.ownAddresses.join(","),
     ESCROW_ADDRESSES: settings.escrows.join(","),
-    // At the latest from the index's own start, which the schema's name fixes.
+    // No later than the index's start block, which is part of the schema's name.
     ESCROW_START_BLOCK: String(Math.min(settings.escrowStartBlock, deployment.startBlock)),
     OPERATORS: settings.operators.map(({ address, collector }) => `${address}=${collector}`).join(","),
     CUSTODIES: [...new Set(settings.operators.map(({ custody }) => custody))].join(","),

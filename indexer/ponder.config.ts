@@ -8,14 +8,14 @@ import { CUSTODIES, ESCROW_START_BLOCK, ESCROWS, listOf, START_BLOCK } from "./e
 endWithLauncher();
 
 const { chainId, usdc } = NETWORKS[MAIN_NETWORK];
-/** Ponder keeps the name in its own tables. */
+/** Ponder stores this name in its tables. */
 const CHAIN = "base";
 const { PONDER_RPC_URL_8453: rpc, PONDER_WS_URL_8453: ws, POLL_MS } = process.env;
 
 const fromFirstEscrow = { chain: CHAIN, startBlock: ESCROW_START_BLOCK } as const;
 const escrow = { Escrow: { ...fromFirstEscrow, abi: escrowEventsAbi, address: [...ESCROWS] } } as const;
 const custody = { Custody: { ...fromFirstEscrow, abi: [reclaimedEvent], address: [...CUSTODIES] } } as const;
-// Ponder refuses a contract without an address, and derives its events' types from the configuration.
+// Ponder rejects a contract without an address, and derives the event types from the configuration.
 const none = {} as typeof escrow & typeof custody;
 
 export default createConfig({
@@ -33,6 +33,6 @@ export default createConfig({
     ...(ESCROWS.length > 0 ? escrow : none),
     ...(CUSTODIES.length > 0 ? custody : none),
   },
-  // From the newest block at each start: older ones are not fetched for it.
+  // Starts at the newest block, so that older blocks are not fetched for it.
   blocks: { Head: { chain: CHAIN, interval: 1, startBlock: "latest" } },
 });

@@ -2,24 +2,24 @@ import { int8, integer, onchainTable, onchainView, primaryKey, sql, text } from 
 import { account, atomic, base64Bytes, big, bytes, hex, int } from "./columns.ts";
 import { FIRST_BLOCK, SCHEMA, SCOPE } from "./environment.ts";
 
-// No secondary index: Ponder drops and rebuilds them at every restart, and every read here is by primary key. In tables
-// with a row for each payment, columns of a fixed width come first, so that none is padded.
+// No secondary indexes: Ponder would drop and rebuild them at every restart, and every read is by primary key. In tables with
+// one row per payment, fixed-width columns come first to avoid padding.
 
 /**
- * One row per wallet and UTC day with a transfer, written on that day only: past rows stay true for any past window.
- * Days that no window reaches back to are dropped (src/head.ts).
+ * One row per wallet and UTC day with a transfer, written only on that day, so past rows stay valid for any past window.
+ * Days before every window are dropped (src/head.ts).
  */
 export const walletDay = onchainTable(
   "wallet_day",
   (t) => ({
-    /** The day's last transfer. */
+    /** Time of the day's last transfer. */
     lastAt: big(t),
     day: int(t),
     /** Outgoing payments that the wallet authorized by signature (EIP-3009). */
     paid: int(t),
-    /** Those that the score counts, with their sum below. */
+    /** The number of them that the score counts. Their sum is below. */
     qualifying: int(t),
-    /** Counterparties that it paid or was paid by. */
+    /** The number of counterparties that it paid or was paid by. */
     touched: int(t),
     wallet: account(t),
     qualifyingAtomic: atomic(t),
@@ -30,9 +30,9 @@ export const walletDay = onchainTable(
 );
 
 /**
- * One row per pair of wallets: the last day on which money moved between them, and how much from low to high (`up`) and
- * back. In scope `selective` all that follows from `paid`, but for what an escrow released of holds from before the
- * index: only these sums are here, with day 0.
+ * One row per pair of wallets: the last day on which money moved between them, and the sums from low to high (`up`) and back
+ * (`down`). In scope `selective` all of it follows from `paid`, except escrow releases of holds from before the index. Only
+ * these sums are here, with day 0.
  */
 export const pair = onchainTable(
   "pair",
@@ -45,35 +45,35 @@ export const pair = onchainTable(
  * that reached the floor (`FLOOR_ATOMIC` in ledger.ts).
  */
 export const wallet = onchainTable("wallet", (t) => ({
-  /** Its last qualifying payment. */
+  /** Time of its last qualifying payment. */
   lastPaidAt: t.int8({ mode: "number" }),
-  /** Wallets that its payments have reached the floor for, and those whose payments reached it for this wallet. */
+  /** The number of payees for which its payments reached the floor, and of payers whose payments to it reached the floor. */
   payees: int(t),
   payers: int(t),
-  /** Of these payers, when each reached the floor: their distinct largest funders, and how many had none. */
+  /** The distinct largest funders of these payers when each reached the floor, and the number of payers without one. */
   payerFunders: int(t),
   unfundedPayers: int(t),
   wallet: bytes(t).primaryKey(),
   lastPaidTransaction: bytes(t),
-  /** Who has sent it the most in total (the first to reach it wins ties), and how much; null in scope `selective`. */
+  /** The wallet that sent it the most in total (the first to reach it wins ties), and the sum; null in scope `selective`. */
   funder: bytes(t),
   funderAtomic: atomic(t),
 }));
 
-/** One row per payer and payee with an authorized payment between them; a hold in an escrow is one to the merchant. */
+/** One row per payer and payee with an authorized payment. An escrow hold is a payment to the merchant. */
 export const paid = onchainTable(
   "paid",
   (t) => ({
     firstAt: big(t),
     lastAt: big(t),
     count: int(t),
-    /** The last day on which one of them was a meeting of the two; null in scope `full`, where `pair` has it. */
+    /** The last day on which one of the payments was a meeting; null in scope `full`, where `pair` has it. */
     metDay: t.integer(),
     payer: account(t),
     payee: account(t),
     lastTransaction: account(t),
     atomic: atomic(t),
-    /** The part that the payee has not been paid: held in an escrow, or refunded from there. */
+    /** The part that the payee has not received, because an escrow holds or refunded it. */
     unpaidAtomic: atomic(t),
     /** The payer's largest funder when the sum reached the floor; null before that, or if it had none. */
     funder: bytes(t),
@@ -81,7 +81,7 @@ export const paid = onchainTable(
   (t) => ({ key: primaryKey({ columns: [t.payer, t.payee] }) }),
 );
 
-/** The payees for which a payer's sums last reached the floor: ordinal n (from 0) is in slot n mod `PAYEE_SLOTS`. */
+/** The latest payees for which a payer's sums reached the floor. Ordinal n (from 0) is in slot n mod `PAYEE_SLOTS`. */
 export const payeeSlot = onchainTable(
   "payee_slot",
   (t) => ({ slot: int(t), ordinal: int(t), payer: account(t), payee: account(t) }),
@@ -95,23 +95,23 @@ export const payerFunder = onchainTable(
   (t) => ({ key: primaryKey({ columns: [t.payee, t.funder] }) }),
 );
 
-// What the score's look-ups begin with: who pays a payee. Rows are in scope `selective` only.
+// The payers of a payee, with which the score's look-ups begin. Only scope `selective` has rows.
 
-/** The payers whose payments last reached the floor for a payee: ordinal n (from 0) is in slot n mod `PAYER_SLOTS`. */
+/** The latest payers whose payments to a payee reached the floor. Ordinal n (from 0) is in slot n mod `PAYER_SLOTS`. */
 export const payerSlot = onchainTable(
   "payer_slot",
   (t) => ({ payee: account(t), slot: int(t), payer: account(t), ordinal: int(t) }),
   (t) => ({ key: primaryKey({ columns: [t.payee, t.slot] }) }),
 );
 
-/** One row per payer and payee: the block in which the payer's authorized payments reached the floor. */
+/** The block in which a payer's authorized payments to a payee reached the floor. */
 export const floorBlock = onchainTable(
   "floor_block",
   (t) => ({ payer: account(t), payee: account(t), block: big(t) }),
   (t) => ({ key: primaryKey({ columns: [t.payer, t.payee] }) }),
 );
 
-/** One row per merchant, kind of outcome and buyer that counts (src/escrow-record.ts): the last day of one. */
+/** The last day of an outcome, one row per merchant, kind of outcome, and buyer that counts (src/escrow-record.ts). */
 export const escrowBuyer = onchainTable(
   "escrow_buyer",
   (t) => ({
@@ -123,14 +123,14 @@ export const escrowBuyer = onchainTable(
   (t) => ({ key: primaryKey({ columns: [t.merchant, t.outcome, t.buyer] }) }),
 );
 
-/** One row per merchant, kind of outcome and UTC day with one that counts; written on that day only, like `wallet_day`. */
+/** One row per merchant, kind of outcome, and UTC day with a counted outcome, written only on that day like `wallet_day`. */
 export const escrowDay = onchainTable(
   "escrow_day",
   (t) => ({
     merchant: hex(t),
     outcome: t.text().$type<"released" | "refunded">().notNull(),
     day: int(t),
-    /** Its buyers on that day, and their `ages` as in `wallet_day`. */
+    /** The number of its buyers on that day, and their `ages` as in `wallet_day`. */
     touched: int(t),
     ages: base64Bytes(t),
     lastTransaction: hex(t),
@@ -138,14 +138,14 @@ export const escrowDay = onchainTable(
   (t) => ({ key: primaryKey({ columns: [t.merchant, t.outcome, t.day] }) }),
 );
 
-/** One row per escrow contract: its roles, from `Opened`, and its sums. USDC that arrived without a hold is in none. */
+/** One row per escrow contract: its roles, from `Opened`, and its sums. USDC that arrived without a hold is not counted. */
 export const escrowContract = onchainTable("escrow_contract", (t) => ({
   contract: t.hex().primaryKey(),
   ...{ usdc: hex(t), arbiter: hex(t), feeRecipient: hex(t) },
   ...{ held: atomic(t), owed: atomic(t), fees: atomic(t), withdrawn: atomic(t) },
 }));
 
-/** One row per payment: the terms as in `Held`, and its outcome. The id is a hash that also covers chain and contract. */
+/** One row per payment: its terms from `Held`, and its outcome. The id is a hash that also covers the chain and contract. */
 export const escrowPayment = onchainTable("escrow_payment", (t) => ({
   id: t.hex().primaryKey(),
   ...{ contract: hex(t), payer: hex(t), receiver: hex(t), amount: atomic(t) },
@@ -158,13 +158,13 @@ export const escrowPayment = onchainTable("escrow_payment", (t) => ({
   outcomeAt: t.int8({ mode: "number" }),
   /** SHA-256 of the public verdict document; zero for refunds that do not count. */
   record: t.hex(),
-  /** Of a release. */
+  /** The fee of a release. */
   fee: t.bigint(),
   /** Whether USDC refused the payout, so that the recipient is owed it. */
   credited: t.boolean().notNull(),
 }));
 
-/** One row per payment held now, deleted by its outcome. Those past `refundableFrom` come first by key. */
+/** One row per payment that is held now. By key, payments past `refundableFrom` come first. */
 export const escrowOpen = onchainTable(
   "escrow_open",
   (t) => ({ refundableFrom: big(t), id: hex(t) }),
@@ -172,17 +172,17 @@ export const escrowOpen = onchainTable(
 );
 
 /**
- * One row: the last block whose transfers are in the rows, written with each live block. A reorganization takes it back
- * with the rows; Ponder's own checkpoint stays at the block that was removed.
+ * One row: the last block whose transfers are in the rows, written with each live block. A reorganization reverts it with the
+ * rows, whereas Ponder's own checkpoint stays at the removed block.
  */
 export const head = onchainTable("head", (t) => ({ id: t.integer().primaryKey(), block: big(t), at: big(t) }));
 
 const ofIndex = (table: string) => sql`${sql.identifier(SCHEMA)}.${sql.identifier(table)}`;
 
 /**
- * At most one row: the last block whose transfers are in the rows. A restart removes the blocks after the safe checkpoint
- * from them. Until Ponder is ready again the safe checkpoint is the correct one; then there is no row until Ponder has
- * reached the block that was the newest at its start.
+ * At most one row: the last block whose transfers are in the rows. A restart removes the blocks after the safe checkpoint, so
+ * the safe checkpoint is correct until Ponder is ready again. After that, there is no row until Ponder has reached the block
+ * that was the newest at its start.
  */
 export const position = onchainView("position", {
   block: int8({ mode: "number" }).notNull(),
@@ -195,7 +195,7 @@ export const position = onchainView("position", {
   left join ${ofIndex("head")} live on is_ready and live.block > safe.block
   where live.block is not null or not is_ready`);
 
-/** One row: what this index covers. */
+/** One row: the scope and first block of this index. */
 export const coverage = onchainView("coverage", {
   scope: text().$type<"full" | "selective">().notNull(),
   firstBlock: integer().notNull(),

@@ -4,21 +4,20 @@ import { CHAIN_ID, USDC } from "./ledger.ts";
 import { finalizedMark } from "./same-chain.ts";
 import { type Deployment, exists, findIndexes, ponderSchemas, type Queryable } from "./schemas.ts";
 
-/** Twice what Base takes to finality. Ponder itself gives up after 30 blocks. */
+/** Twice the blocks that Base takes to finality. Ponder itself treats a block as final after 30. */
 const KEPT_BLOCKS = 1_000;
-/** About a second of work, in which only rows are locked that Ponder no longer reads. */
+/** About a second of work. It locks only rows that Ponder no longer reads. */
 const STEP_LOGS = 20_000;
 
-/** Pruning, and the choice of what is to be fetched again, exclude each other. */
+/** A lock, so that pruning and `refetchPruned` do not run at the same time. */
 const PRUNING = "select pg_advisory_xact_lock(hashtextextended('indexer.pruning', 0))";
 
 /**
- * Deletes from Ponder's copy of the chain what no index needs any more, the oldest first, in one bounded step: USDC's logs
- * more than `keep` blocks behind the last final block of the index that is the furthest behind, and the transactions,
- * blocks and receipts to which no other contract's log refers. Ponder may run.
- * @param db of the role that owns the index
- * @returns the block below which USDC's logs are gone, the index that is the furthest behind, and whether another step has
- * something to delete
+ * Deletes data that no index needs from Ponder's copy of the chain, oldest first, in one bounded step: USDC's logs more than
+ * `keep` blocks behind the last final block of the slowest index, and the transactions, blocks, and receipts to which no
+ * other contract's log refers. Ponder may be running.
+ * @param db a pool of the role that owns the index
+ * @returns the block below which USDC's logs are gone, the slowest index, and whether there is more to delete
  */
 export const prune = (db: pg.Pool, keep = KEPT_BLOCKS) =>
   inTransaction(db, async (client) => {
@@ -31,12 +30,12 @@ export const prune = (db: pg.Pool, keep = KEPT_BLOCKS) =>
         order by block_number offset ${STEP_LOGS} limit 1`,
       [CHAIN_ID, end, USDC],
     );
-    // Whole blocks only: what is asked for again is counted in blocks.
+    // Delete whole blocks only, because Ponder refetches whole blocks.
     const below = next[0] === undefined ? end : Number(next[0].number) + 1;
     return { rows: await deleteBelow(client, below), below, slowest: slowest.schema, isMore: below < end };
   });
 
-/** The index that needs the oldest block: from where it is final, or from its start if Ponder has not begun to fill it. */
+/** Returns the index that needs the oldest block: its last final block, or its start if Ponder has not begun to fill it. */
 async function slowestIndex(db: Queryable) {
   const starts = new Map((await findIndexes(db)).map(({ schema, startBlock }) => [schema, startBlock]));
   const schemas = [...new Set([...starts.keys(), ...(await ponderSchemas(db))])];
@@ -46,7 +45,7 @@ async function slowestIndex(db: Queryable) {
   return all.toSorted((a, b) => a.block - b.block)[0];
 }
 
-/** @returns how many rows it has deleted */
+/** @returns the number of deleted rows */
 async function deleteBelow(db: Queryable, below: number): Promise<number> {
   const unused = (number: string) =>
     `${number} < $2 and not exists (select from ponder_sync.logs l where l.chain_id = gone.chain_id and l.block_number = ${number}`;
@@ -57,7 +56,7 @@ async function deleteBelow(db: Queryable, below: number): Promise<number> {
     transaction_receipts: ofTransaction,
     traces: ofTransaction,
     blocks: `${unused("gone.number")})`,
-    // A handler's questions have no block's number, or that of the block that it handled; it asks again if it must.
+    // A handler's RPC results have no block number, or the number of the handled block. Ponder repeats a request if needed.
     rpc_request_results: "coalesce(block_number, 0) < $2",
   };
   let rows = 0;
@@ -69,16 +68,16 @@ async function deleteBelow(db: Queryable, below: number): Promise<number> {
 }
 
 /**
- * Before Ponder starts to fill an index: makes it fetch what has been pruned of the blocks that the index needs. Ponder would
- * take its list of intervals for the rows. What was pruned ends with USDC's oldest log, because the oldest are deleted first;
- * other contracts' logs are never pruned. A fragment of no contract is one of blocks, or of all contracts. Ponder reads closed
- * ranges that end one block late: a cut that left an open end, or a single number, would be something else to it.
- * @param session of the index's lock
+ * Makes Ponder refetch pruned blocks that an index needs. Call it before Ponder starts to fill the index, because Ponder
+ * trusts its list of fetched intervals. Pruned blocks are those before USDC's oldest log, because the oldest are deleted
+ * first; other contracts' logs are never pruned. A fragment without a contract is for blocks or for all contracts. Ponder
+ * reads closed ranges that end one block late, so the cut must not leave an open end or a single number.
+ * @param session the session that holds the index's lock
  * @param syncFrom the block from which the index reads USDC's logs
  */
 export async function refetchPruned(session: Queryable, { schema }: Deployment, syncFrom: number): Promise<void> {
   if (!(await exists(session, "ponder_sync.intervals")) || (await finalizedMark(session, schema)) !== null) return;
-  // Both statements are one transaction.
+  // Both statements run in one transaction.
   await session.query(`${PRUNING};
     update ponder_sync.intervals set blocks = coalesce(
       (select range_agg(part) from unnest(blocks - nummultirange(numrange(${syncFrom}, oldest, '()'))) part

@@ -5,7 +5,7 @@ import { readBlock } from "./chain.ts";
 import { CHAIN_ID, RPC_VARIABLE } from "./ledger.ts";
 import { exists, ponderSchemas, type Queryable } from "./schemas.ts";
 
-/** A block as the index remembers it; one taken from a checkpoint has no hash. */
+/** A block that the index has stored. A block from a checkpoint has no hash. */
 interface Mark extends Pick<Header, "block" | "time"> {
   readonly hash: string | null;
 }
@@ -14,10 +14,12 @@ const inWords = ({ hash, time }: Mark): string =>
   `${hash === null ? "" : `${hash}, `}of ${new Date(time * 1000).toISOString().replace(".000", "")}`;
 
 /**
- * Why Ponder must not go on with this index now; null if it was made from the node's chain. Ponder keys its copy by chain id
- * alone: on another chain it would stop, or keep the former one's rows permanently. Nothing is ever dropped for it.
+ * Returns the reason that Ponder must not continue this index now, or null if it was made from the node's chain. Ponder
+ * identifies its copy only by chain id, so on a different chain with the same id it would stop, or keep the old rows
+ * forever. Data is never dropped for that reason.
  *
- * A null, an error or a timeout proves nothing: providers lag, forget and fail. Rejects if the node does not answer.
+ * A null, an error, or a timeout proves nothing, because providers lag, forget, and fail. Rejects if the node does not
+ * respond.
  */
 export async function whyNotSameChain(db: pg.Pool, client: PublicClient, head: Header): Promise<string | null> {
   const finals: Mark[] = [];
@@ -30,14 +32,14 @@ export async function whyNotSameChain(db: pg.Pool, client: PublicClient, head: H
   for (const { mark, block } of found) {
     const isSame = block?.time === mark.time && (mark.hash === null || mark.hash === block.hash);
     if (block !== null && !isSame)
-      return `the index was made from another chain than the node's: it has block ${mark.block} as ${inWords(mark)}, and the node returned ${inWords(block)}. If ${RPC_VARIABLE} is right, drop the index with npm run index:drop`;
+      return `the index is not from the node's chain: its block ${mark.block} is ${inWords(mark)}, and the node returned ${inWords(block)}. If ${RPC_VARIABLE} is right, drop the index with npm run index:drop`;
   }
   if (finals.some(({ block }) => block > head.block)) return "the node is behind a block that is final in the index";
   const isUnknown = marks.length > 0 && found.every(({ block }) => block === null);
-  return isUnknown ? "the node returns no block that the index remembers" : null;
+  return isUnknown ? "the node does not return any block that the index has stored" : null;
 }
 
-/** The newest block in Ponder's copy that a chain with this head may have. Its hash stands for all blocks before it. */
+/** Returns the newest block in Ponder's copy up to this head. Its hash commits to all blocks before it. */
 async function storedMark(db: Queryable, head: number): Promise<readonly Mark[]> {
   if (!(await exists(db, "ponder_sync.blocks"))) return [];
   const { rows } = await db.query<Mark>(
@@ -48,7 +50,7 @@ async function storedMark(db: Queryable, head: number): Promise<readonly Mark[]>
   return rows;
 }
 
-/** The last block that is final in an index, which Ponder never takes back; null if Ponder has not begun to fill it. */
+/** Returns the last final block of an index, which Ponder never reverts, or null if Ponder has not begun to fill it. */
 export async function finalizedMark(db: Queryable, schema: string): Promise<Mark | null> {
   const table = `${pg.escapeIdentifier(schema)}._ponder_checkpoint`;
   if (!(await exists(db, table))) return null;
@@ -56,7 +58,7 @@ export async function finalizedMark(db: Queryable, schema: string): Promise<Mark
     `select finalized_checkpoint as checkpoint from ${table} where chain_id = $1 order by 1 desc limit 1`,
     [CHAIN_ID],
   );
-  // Ponder's checkpoint: 10 digits of Unix time, 16 of chain id, 16 of block number, then the place in the block.
+  // Ponder's checkpoint has 10 digits of Unix time, 16 of chain id, 16 of block number, then the position in the block.
   const at = rows[0]?.checkpoint;
   return at === undefined ? null : { block: Number(at.slice(26, 42)), hash: null, time: Number(at.slice(0, 10)) };
 }

@@ -4,13 +4,13 @@ export type Queryable = Pick<pg.ClientBase, "query">;
 
 /** One index: a Ponder schema named `<index>_<start block>`. */
 export interface Deployment {
-  /** `<views schema>_<hash of what decides the rows>` (choose-index.ts). */
+  /** `<views schema>_<hash>` (choose-index.ts). */
   readonly index: string;
   readonly schema: string;
   readonly startBlock: number;
 }
 
-/** Every index with these views, or every index in this database, the oldest first; also one that Ponder has not filled. */
+/** Returns the indexes of these views, or of this database, oldest first, including an index that Ponder has not filled. */
 export async function findIndexes(db: Queryable, viewsSchema = "[a-z][a-z0-9_]*"): Promise<readonly Deployment[]> {
   const { rows } = await db.query<{ schema: string }>(
     `select nspname as schema from pg_namespace n where nspname ~ $1
@@ -23,7 +23,7 @@ export async function findIndexes(db: Queryable, viewsSchema = "[a-z][a-z0-9_]*"
   });
 }
 
-/** Every schema that a Ponder process has filled in this database; they all share `ponder_sync`. */
+/** Returns every schema that Ponder has filled in this database. They all share `ponder_sync`. */
 export async function ponderSchemas(db: Queryable): Promise<readonly string[]> {
   const { rows } = await db.query<{ schema: string }>(
     `select nspname as schema from pg_class join pg_namespace on pg_namespace.oid = relnamespace
@@ -37,7 +37,7 @@ export async function exists(db: Queryable, table: string): Promise<boolean> {
   return rows[0]?.exists === true;
 }
 
-/** Whether PostgreSQL gave up waiting for what another session has locked. */
+/** Whether PostgreSQL gave up waiting for another session's lock. */
 export const isBusy = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && (error.code === "55P03" || error.code === "40P01");
 

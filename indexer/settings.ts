@@ -6,7 +6,7 @@ import { MAIN_NETWORK, MAIN_NETWORK_KEYS, NETWORKS, type RpcVariable } from "../
 import type { Address } from "../api/platform/wallet.ts";
 import { SCOPES } from "./ledger.ts";
 
-/** An operator over base/commerce-payments among the escrow contracts. Its collector collects for everybody on Base. */
+/** An operator over base/commerce-payments among the escrow contracts. All operators on Base share its collector. */
 export type Operator = Pick<EscrowContract, "address" | "custody" | "collector" | "store">;
 
 const LEVELS = ["silent", "fatal", "error", "warn", "info", "debug", "trace"] as const;
@@ -24,7 +24,7 @@ const SCHEMA = z
 const { name, rpcVariable } = NETWORKS[MAIN_NETWORK];
 const RPC_URL = {
   [rpcVariable]: nodeList(
-    `the JSON-RPC URL of a ${name} node, or of several, comma-separated; RPC_COPIES tells how often each is listed`,
+    `the JSON-RPC URL of a ${name} node, or of several, comma-separated; RPC_COPIES sets how often each is listed`,
   ),
 } as Record<RpcVariable, ReturnType<typeof nodeList>>;
 
@@ -35,7 +35,7 @@ const ENVIRONMENT = z.object({
   ]),
   MAIN_NETWORK: z.enum(MAIN_NETWORK_KEYS, { error: `expected ${MAIN_NETWORK_KEYS.join(" or ")}` }).optional(),
   ...RPC_URL,
-  // Ponder starts each listed URL at 20 requests a second; listing the same URL n times gives n times that.
+  // Ponder starts each listed URL at 20 requests per second. Listing the same URL n times gives n times that.
   RPC_COPIES: whole(1, 500).default(1),
   PAY_TO_ADDRESS: addressOf("the receiving address"),
   OWN_ADDRESSES: addressesOf("addresses of the service").default([]),
@@ -58,21 +58,21 @@ const settingsOf = (env: z.infer<typeof ENVIRONMENT>) => ({
   databaseUrl: env.DATABASE_URL,
   rpcUrls: env[rpcVariable],
   rpcCopies: env.RPC_COPIES,
-  /** The service's addresses, sorted: their transfers count in no history. Those of escrows are among them. */
+  /** The service addresses, including the escrows, sorted. Their transfers are not counted. */
   ownAddresses: sorted([env.PAY_TO_ADDRESS, ...env.OWN_ADDRESSES, ...env.ESCROW_ADDRESSES]),
   escrows: sorted(env.ESCROW_ADDRESSES),
-  /** Of the escrows, once the chain was asked (`withOperators`). */
+  /** The operators among the escrows, filled by `withOperators`. */
   operators: [] as readonly Operator[],
-  /** No later than the first escrow's deployment: balances are rebuilt from all events, however old. */
+  /** No later than the first escrow's deployment, because balances are rebuilt from all events. */
   escrowStartBlock: env.ESCROW_START_BLOCK,
   scope: env.INDEX_SCOPE,
-  /** Null: 90 days before the head at the time the index is first made. */
+  /** Null means 90 days before the head when the index is first created. */
   startBlock: env.START_BLOCK ?? null,
-  /** The schema of a history made by `npm run index:preload`; null: every block is read from the node. */
+  /** The schema of a history made by `npm run index:preload`, or null to read every block from the node. */
   historySchema: env.INDEX_HISTORY ?? null,
   viewsSchema: env.INDEX_VIEWS_SCHEMA,
   pollMs: env.POLL_MS,
-  /** For Prometheus, on the loopback interface; 0: any free one. */
+  /** The port for Prometheus on the loopback interface; 0 is any free port. */
   ponderPort: env.PONDER_PORT,
   heapMiB: env.INDEX_HEAP_MIB,
   ponderLogLevel: env.PONDER_LOG_LEVEL,

@@ -3,10 +3,10 @@ import { inTransaction } from "../api/platform/db/connection.ts";
 import { tryLock } from "./index-lock.ts";
 import { type Deployment, exists, falseIfBusy, findIndexes, type Queryable } from "./schemas.ts";
 
-// Which index the views show. Ponder's own views (--views-schema) would be replaced at each of its starts, before the index has
-// read the newest blocks.
+// The views that show one index. Ponder's own views (--views-schema) would switch at each start, before the index has read the
+// newest blocks.
 
-/** The schema whose rows the views show; null if they show none. */
+/** Returns the schema whose rows the views show, or null. */
 export async function shownSchema(db: Queryable, viewsSchema: string): Promise<string | null> {
   const { rows } = await db.query<{ schema: string }>(
     "select table_schema as schema from information_schema.view_table_usage where view_schema = $1 and view_name = 'head'",
@@ -15,7 +15,7 @@ export async function shownSchema(db: Queryable, viewsSchema: string): Promise<s
   return rows[0]?.schema ?? null;
 }
 
-/** Whether a Ponder that wrote to this schema since `since` (by this machine's clock) has `state`. */
+/** Returns whether a Ponder that wrote to this schema since `since` (by this machine's clock) has `state`. */
 async function wasSeen(db: Queryable, schema: string, { since, state }: { since: number; state: string }) {
   const meta = `${pg.escapeIdentifier(schema)}._ponder_meta`;
   if (!(await exists(db, meta))) return false;
@@ -26,16 +26,16 @@ async function wasSeen(db: Queryable, schema: string, { since, state }: { since:
   return rowCount !== 0;
 }
 
-/** Whether a Ponder that took the index's lock since then has filled it. */
+/** Returns whether a Ponder that took the index's lock since then has filled it. */
 export const isReady = (db: Queryable, schema: string, since: number): Promise<boolean> =>
   wasSeen(db, schema, { since, state: "value ->> 'is_ready' = '1'" });
 
-/** The index that is shown continues to add blocks. */
+/** A tolerance, because the shown index continues to add blocks. */
 const NEAR_BLOCKS = 5;
 
 /**
- * Whether the views may show this index: they show it already, or none, or it has read as far as the one that they show, which
- * is not a newer one that an indexer holds.
+ * Returns whether the views may show this index. They may if they show it already or show none, or if it has caught up with
+ * the shown index and that one is not a newer index held by an indexer.
  */
 export async function mayBeShown(db: Queryable, { schema }: Deployment, viewsSchema: string): Promise<boolean> {
   const shown = await shownSchema(db, viewsSchema);
@@ -51,8 +51,8 @@ export async function mayBeShown(db: Queryable, { schema }: Deployment, viewsSch
 }
 
 /**
- * Makes the views show this index, in one short transaction: a statement reads either the one before or this one. It gives
- * way to readers: false if they were in the way, so that it is to be tried again.
+ * Makes the views show this index, in one short transaction, so that a statement reads either the previous index or this one.
+ * Returns false if readers held locks. Try again then.
  */
 export async function showIndex(db: pg.Pool, { schema }: Deployment, viewsSchema: string): Promise<boolean> {
   if ((await shownSchema(db, viewsSchema)) === schema) return true;
@@ -67,7 +67,7 @@ export async function showIndex(db: pg.Pool, { schema }: Deployment, viewsSchema
       return rows.map(({ name }) => pg.escapeIdentifier(name));
     };
     await client.query("select pg_advisory_xact_lock(hashtextextended('indexer.views ' || $1, 0))", [viewsSchema]);
-    // A reader gives up after a second; it waits no longer than this for the views.
+    // Readers give up after a second, so block them only briefly.
     await client.query("set local lock_timeout = '100ms'");
     for (const name of await namesOf(into, ["v"])) await client.query(`drop view ${into}.${name}`);
     for (const name of await namesOf(from, ["r", "v"]))
@@ -79,7 +79,7 @@ export async function showIndex(db: pg.Pool, { schema }: Deployment, viewsSchema
 
 const READER = "trust_api";
 
-/** Lets the API's role read the views, also those that are made again. They carry their own access to the rows. */
+/** Lets the API's role read the views, including recreated ones. A view reads its rows with its owner's privileges. */
 export async function openToReaders(db: pg.Pool, viewsSchema: string): Promise<void> {
   const views = pg.escapeIdentifier(viewsSchema);
   await db.query(`create schema if not exists ${views}`);
@@ -91,6 +91,6 @@ export async function openToReaders(db: pg.Pool, viewsSchema: string): Promise<v
 
 const ABANDONED_MS = 3_600_000;
 
-/** Whether no Ponder has written to this index for an hour: it was replaced, or given up. */
+/** Returns whether an index was abandoned, because no Ponder has written to it for an hour. */
 export const isAbandoned = async (db: Queryable, { schema }: Deployment): Promise<boolean> =>
   !(await wasSeen(db, schema, { since: Date.now() - ABANDONED_MS, state: "true" }));

@@ -9,8 +9,8 @@ import { lineOf, readPayments } from "./payments.ts";
 import type { FetchSettings } from "./settings.ts";
 
 /**
- * Fetches USDC's authorized transfers, from the start block to the newest block that is final on every node, into a file for
- * each UTC day. Files of earlier runs stay.
+ * Fetches USDC's authorized transfers, from the start block to the newest block that is final on every node, into one file
+ * per UTC day. Files of earlier runs stay.
  * @throws FetchError if a setting or a file in the folder is wrong, ProviderError if the nodes failed too often
  */
 export async function fetchTransfers(settings: FetchSettings, folder: string, tell: (line: string) => void) {
@@ -27,7 +27,7 @@ export async function fetchTransfers(settings: FetchSettings, folder: string, te
   const reading = { provider, width: startWidth(), known: end.block };
   for (let gap = gapIn(files, first, end.block); gap !== null; gap = gapIn(files, first, end.block)) {
     const file = await fetchDay({ folder, reading, end }, gap);
-    tell(`${file.file}: ${provider.requests()} requests so far`);
+    tell(`${file.file}: ${provider.requests()} requests in total`);
     files = inOrder([...files, file]);
     expectOneChain(files);
   }
@@ -46,7 +46,7 @@ interface Run {
   readonly end: Header;
 }
 
-/** Fetches the first day of these blocks. */
+/** Fetches the first UTC day of these blocks. */
 async function fetchDay({ folder, reading, end }: Run, gap: Blocks): Promise<FetchedFile> {
   const { provider } = reading;
   const first = await readHeader(provider, gap.first);

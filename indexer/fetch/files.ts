@@ -16,8 +16,8 @@ export class FetchError extends Error {
 const UNFINISHED = ".unfinished";
 
 /**
- * Creates the folder if it does not exist, and removes what a run has not finished, also one that still writes: that one ends.
- * @throws FetchError if it cannot be written to
+ * Creates the folder if needed, and removes unfinished files. A run that is still writing one of them fails.
+ * @throws FetchError if the folder is not writable
  */
 export function openFolder(folder: string): void {
   try {
@@ -28,7 +28,7 @@ export function openFolder(folder: string): void {
   }
 }
 
-/** The fetched files of a folder, in the order of their blocks. @throws FetchError if it has other files of transfers */
+/** Returns the fetched files of a folder, in the order of their blocks. @throws FetchError if it has other files of transfers */
 export function fetchedFiles(folder: string): readonly FetchedFile[] {
   const names = readdirSync(folder).filter(isOfTransfers);
   const foreign = names.find((name) => coverageOf(name) === null);
@@ -37,7 +37,7 @@ export function fetchedFiles(folder: string): readonly FetchedFile[] {
   return inOrder(names.map((name) => coverageOf(join(folder, name))).filter((file) => file !== null));
 }
 
-/** Writes a file of lines of CSV, whole or not at all. */
+/** Writes a CSV file atomically. */
 export async function writeFetched(
   folder: string,
   coverage: Coverage,
@@ -49,13 +49,15 @@ export async function writeFetched(
     yield* lines;
   };
   try {
-    // On the disk before it has its name.
+    // Flush the file to disk before renaming it.
     await pipeline(Readable.from(all()), createGzip(), createWriteStream(unfinished, { flush: true }));
     renameSync(unfinished, file);
   } catch (error) {
     rmSync(unfinished, { force: true });
     const isOfDisk = error instanceof Error && "syscall" in error;
-    throw isOfDisk ? new FetchError(`${file} could not be written: ${messageOf(error)}. Run it again to go on`) : error;
+    throw isOfDisk
+      ? new FetchError(`${file} could not be written: ${messageOf(error)}. Run the command again to continue`)
+      : error;
   }
   return { ...coverage, file };
 }

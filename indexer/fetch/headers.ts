@@ -11,13 +11,13 @@ export const readHeader = (provider: Provider, block: number): Promise<Header> =
     return header;
   });
 
-/** The last block of the UTC day of `first`, or `end` if that comes earlier. */
+/** Returns the last block of the UTC day of `first`, or `end` if that is earlier. */
 export async function lastOfDay(provider: Provider, first: Header, end: Header): Promise<Header> {
   const midnight = (Math.floor(first.time / DAY_SECONDS) + 1) * DAY_SECONDS;
   if (end.time < midnight) return end;
   let [low, high] = [first, end];
   while (high.block - low.block > 1) {
-    // Regular blocks end the day there; the middle makes it a binary search among others.
+    // The end of the day if blocks are regular, else the middle, for a binary search.
     const regular = low.block + Math.ceil((midnight - low.time) / BLOCK_SECONDS) - 1;
     const guess = regular < high.block ? regular : (low.block + high.block) >> 1;
     const found = await readHeader(provider, Math.max(low.block + 1, guess));
@@ -27,10 +27,10 @@ export async function lastOfDay(provider: Provider, first: Header, end: Header):
   return low;
 }
 
-/** The block of a transfer is read after this many blocks, also where its time is known. */
+/** A block is read at least this often, even if its time is known. */
 const READ_EVERY = 2_000;
 
-/** Finds the times of transfers, and checks that they are in the blocks of the same chain as these first and last ones. */
+/** Returns the times of transfers, and checks that they are on the same chain as these first and last blocks. */
 export function openClock(provider: Provider, first: Header, last: Header) {
   const isRegular = last.time - first.time === BLOCK_SECONDS * (last.block - first.block);
   const known = new Map([first, last].map((header) => [header.block, header]));

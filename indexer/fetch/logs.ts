@@ -2,28 +2,28 @@ import type { LogFilter } from "../../api/platform/chain/log-answers.ts";
 import { askLogs, type Blocks, type Log } from "../../api/platform/chain/log-answers.ts";
 import { type Provider, TooMuchError } from "../../api/platform/chain/provider.ts";
 
-/** How many logs an answer should have. */
+/** The wanted number of logs per response. */
 const WANTED_LOGS = 8_000;
 const FIRST_BLOCKS = 500;
 const MOST_BLOCKS = 10_000;
-/** After an answer, this many times as many blocks are asked for, until a node refuses; more after one without a log. */
+/** The factor by which the range grows after a response, until a node refuses. It is larger after an empty response. */
 const GROWTH = { some: 1.25, none: 4 };
-/** An empty range counts as empty after this many answers without a log. */
+/** The number of empty responses after which a range counts as empty. */
 const EMPTY_ANSWERS = 3;
 
-/** How many blocks to ask for in one request, and the most that were never refused; shared by all requests of a run. */
+/** Returns the width of the next request and its limit, in blocks, shared by all requests of a run. */
 export const startWidth = () => ({ blocks: FIRST_BLOCKS, most: MOST_BLOCKS });
 
 export interface Reading {
   readonly provider: Provider;
   readonly width: ReturnType<typeof startWidth>;
-  /** The last final block: a log up to it shows that a node has the blocks before. */
+  /** The last final block. A log up to it shows that a node has the earlier blocks. */
   readonly known: number;
 }
 
 /**
- * All logs of these blocks, in the order of the chain, in batches of whole blocks. A node that lags leaves no hole: its
- * answer counts up to the last block with a log, which it must have had. Where no log follows, several answers must agree.
+ * Yields all logs of these blocks, in the order of the chain, in batches of whole blocks. A lagging node does not leave a
+ * gap, because its response counts only up to its last block with a log. If no log follows, several responses must agree.
  */
 export async function* readLogs(
   reading: Reading,
@@ -39,7 +39,7 @@ export async function* readLogs(
 
 async function readSome({ provider, width, known }: Reading, filter: LogFilter, first: number) {
   for (let [empties, isRefused] = [0, false]; ; ) {
-    // Also beyond the blocks of the day: a later log shows that the node has them.
+    // Request blocks beyond the day too, because a later log shows that the node has the day's blocks.
     const asked = { first, last: Math.min(known, first + width.blocks - 1) };
     const isWidest = isRefused || asked.last === known || width.blocks === width.most;
     const count = asked.last - first + 1;

@@ -13,17 +13,17 @@ import { type Provider, TooMuchError } from "../../api/platform/chain/provider.t
 import { USDC } from "../ledger.ts";
 import { type Reading, readLogs } from "./logs.ts";
 
-/** Providers take no more in one filter; more payers than that are asked for in turn. */
+/** The maximum payers that providers accept in one filter. More payers take several requests. */
 const MOST_PAYERS = 1_000;
 
-/** The log after this `AuthorizationUsed`, if it is that payment's transfer: USDC emits both together. */
+/** Returns the log after this `AuthorizationUsed` if it is the payment's transfer. USDC emits both together. */
 function transferAfter(used: Log, byPlace: ReadonlyMap<number, Log>): Log | undefined {
   const next = byPlace.get(placeOf(used) + 1);
   const isTransfer = next?.topics[0] === TRANSFER_TOPIC && next.topics[1] === used.topics[1];
   return isTransfer && next.blockHash === used.blockHash && next.transaction === used.transaction ? next : undefined;
 }
 
-/** The transfers of the payments by EIP-3009 of these blocks: `AuthorizationUsed` first, then the transfers of those payers. */
+/** Yields the transfers of EIP-3009 payments: reads `AuthorizationUsed` first, then the transfers of those payers. */
 export async function* readPayments(reading: Reading, blocks: Blocks): AsyncGenerator<readonly Log[]> {
   for await (const used of readLogs(reading, { address: USDC, topics: [USED_TOPIC] }, blocks))
     yield await transfersOf(reading.provider, used);
@@ -56,6 +56,6 @@ async function transfersOf(provider: Provider, used: readonly Log[]): Promise<re
 
 const addressIn = (topic = ""): string => `0x${topic.slice(26)}`;
 
-/** An authorized transfer as a line of a CSV file. */
+/** Formats an authorized transfer as a line of a CSV file. */
 export const lineOf = ({ block, transaction, index, topics, data }: Log, time: number): string =>
   `${block},${time},${transaction},${index},${addressIn(topics[1])},${addressIn(topics[2])},${BigInt(data)},true\n`;

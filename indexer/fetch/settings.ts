@@ -18,7 +18,7 @@ const ENVIRONMENT = z.object({
 
 export type FetchSettings = Exclude<ReturnType<typeof parseFetchSettings>, { problem: string }>;
 
-/** The configuration of `npm run index:fetch`, or what is wrong with it. */
+/** Parses the configuration of `npm run index:fetch`, or returns the problem. */
 export function parseFetchSettings(environment: Environment) {
   const { data, problems } = readEnvironment(ENVIRONMENT, environment);
   if (data === undefined) return { problem: problems.join("\n") };

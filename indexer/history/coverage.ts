@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 
-/** The blocks that a fetched file covers. They are in its name, because blocks without a transfer leave no other trace. */
+/** The blocks that a fetched file covers. The file's name has them, because blocks without a transfer leave no line. */
 export interface Coverage {
   /** The UTC day of its blocks. */
   readonly day: string;
@@ -15,13 +15,13 @@ export type FetchedFile = Coverage & { readonly file: string };
 
 const NAME = /^(\d{4}-\d\d-\d\d)-(\d+)-(\d+)-([0-9a-f]{16})-([0-9a-f]{16})\.csv\.gz$/;
 
-/** A block's hash, shortened for a file's name. */
+/** Shortens a block hash for a file name. */
 export const shortHash = (hash: string): string => hash.slice(2, 18);
 
 export const nameOf = ({ day, firstBlock, lastBlock, parentHash, lastHash }: Coverage): string =>
   `${[day, firstBlock, lastBlock, parentHash, lastHash].join("-")}.csv.gz`;
 
-/** Null if the file was not fetched by `npm run index:fetch`, or was renamed. */
+/** Returns null if the file is not from `npm run index:fetch`, or was renamed. */
 export function coverageOf(file: string): FetchedFile | null {
   const [, day, first, last, parentHash, lastHash] = NAME.exec(basename(file)) ?? [];
   if (day === undefined || parentHash === undefined || lastHash === undefined) return null;
@@ -31,7 +31,7 @@ export function coverageOf(file: string): FetchedFile | null {
 export const inOrder = (all: readonly FetchedFile[]): readonly FetchedFile[] =>
   all.toSorted((a, b) => a.firstBlock - b.firstBlock);
 
-/** Why these files, in order, cannot be of one chain; null if they can, though blocks may be missing between them. */
+/** Returns the reason that these files, in order, cannot be from one chain, or null. Blocks may be missing between them. */
 export function whyNotOneChain(all: readonly FetchedFile[]): string | null {
   for (const [index, next] of all.slice(1).entries()) {
     const before = all[index] as FetchedFile;
@@ -43,7 +43,7 @@ export function whyNotOneChain(all: readonly FetchedFile[]): string | null {
   return null;
 }
 
-/** The first of these blocks that no file, in order, covers, and those up to the next file; null if there are none. */
+/** Returns the first range of these blocks that no file covers, or null. */
 export function gapIn(all: readonly FetchedFile[], first: number, last: number) {
   const after = all.reduce((next, file) => (file.firstBlock > next ? next : Math.max(next, file.lastBlock + 1)), first);
   const end = all.find(({ firstBlock }) => firstBlock > after)?.firstBlock ?? last + 1;

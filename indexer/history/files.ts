@@ -5,7 +5,7 @@ import { createGunzip } from "node:zlib";
 import { type Duck, messageOf, quote } from "./duck.ts";
 import { UnfitHistoryError } from "./history.ts";
 
-/** `pattern`: of its text in lower case. `most`: the largest value of a number. `type`: in `raw`. */
+/** `pattern` matches the lower-case text, `most` is the largest value of a number, and `type` is the type in `raw`. */
 interface Column extends Readonly<Record<"pattern" | "expected" | "type", string>> {
   readonly most?: bigint;
 }
@@ -35,10 +35,10 @@ const each = (sql: (column: string, of: Column) => string): string =>
     .map(([name, column]) => sql(`"${name}"`, column))
     .join();
 
-/** All files' transfers, with the numbers of the files. */
+/** The transfers of all files, with the file numbers. */
 export const RAW_TABLE = `create table raw (file integer, ${each((name, { type }) => `${name} ${type}`)})`;
 const VALUES = each((name, { type }) => (type === "blob" ? `unhex(${name}[3:])` : `${name}::${type}`));
-/** The name of the first column whose text is wrong. */
+/** The name of the first invalid column. */
 const WRONG = `coalesce(${each((name, { pattern, most }) => {
   const limit = most === undefined ? "" : ` and try_cast(${name} as hugeint) <= ${most}`;
   return `case when regexp_full_match(${name}, '${pattern}')${limit} then null else '${name.slice(1, -1)}' end`;
@@ -48,7 +48,7 @@ const isCompressed = (file: string): boolean => file.endsWith(".csv.gz");
 export const isOfTransfers = (file: string): boolean => file.endsWith(".csv") || isCompressed(file);
 const KINDS = ".csv or .csv.gz";
 
-/** The files, with those in each folder. @throws UnfitHistoryError if a folder has none. */
+/** Returns the files, including the files in each folder. @throws UnfitHistoryError if a folder has none. */
 export const filesOf = (given: readonly string[]): readonly string[] =>
   given.flatMap((path) => {
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [path];
@@ -59,10 +59,10 @@ export const filesOf = (given: readonly string[]): readonly string[] =>
 
 /**
  * Adds a file's transfers to `raw`.
- * @throws UnfitHistoryError with the line if the file is not as docs/index-history.md describes.
+ * @throws UnfitHistoryError with the line if the file does not match docs/index-history.md
  */
 export async function addFile(duck: Duck, file: string, number: number): Promise<void> {
-  // DuckDB would read `*`, `?`, and `[` in the file's own name as patterns.
+  // DuckDB would treat `*`, `?`, and `[` in the file's own name as patterns.
   const csv = join(duck.folder, "transfers.csv");
   try {
     if (!isOfTransfers(file)) throw new Error(`expected a ${KINDS} file`);
@@ -87,15 +87,15 @@ export async function addFile(duck: Duck, file: string, number: number): Promise
   }
 }
 
-/** DuckDB itself would take the beginning of a file that was cut off for all of it. */
+/** DuckDB would accept a truncated file. */
 const unpack = (file: string, into: string): Promise<void> =>
   pipeline(createReadStream(file), createGunzip(), createWriteStream(into)).catch((error: unknown) => {
-    throw new Error(`damaged or not complete (${messageOf(error)}): expected all of a file compressed by gzip`);
+    throw new Error(`damaged or incomplete (${messageOf(error)}); expected a complete gzip file`);
   });
 
 async function expectHeader(csv: string): Promise<void> {
   const beginning = await createReadStream(csv, { end: 4_095, encoding: "utf8" }).toArray();
-  // After a byte order mark, which some programs write.
+  // Some programs write a byte order mark first.
   const [line] = beginning
     .join("")
     .replace(/^\uFEFF/, "")

@@ -10,7 +10,7 @@ import { ROWS_VERSION } from "./rows.ts";
 /** Ponder considers a Base block final once this many have followed. */
 const FINAL_AFTER_BLOCKS = 30;
 
-/** The history cannot be used: a setting or the file is wrong, and no restart will fix it. */
+/** The history cannot be used. A setting or the file is wrong, and a restart will not fix it. */
 export class UnfitHistoryError extends Error {
   override readonly name = "UnfitHistoryError";
 }
@@ -22,10 +22,10 @@ export interface Mark {
   readonly transaction: string;
 }
 
-/** The rows of the index up to `lastBlock`, made by `npm run index:preload`, in their own schema. */
+/** The index's rows up to `lastBlock`, made by `npm run index:preload`, in their own schema. */
 export interface History {
   readonly schema: string;
-  /** Of this run of `npm run index:preload`. */
+  /** The id of the run of `npm run index:preload`. */
   readonly id: string;
   readonly ownAddresses: readonly string[];
   readonly scope: Scope;
@@ -36,7 +36,7 @@ export interface History {
   readonly marks: readonly [Mark, Mark];
 }
 
-/** @throws UnfitHistoryError if there is none with this name. */
+/** @throws UnfitHistoryError if there is no history with this name */
 export async function readHistory(db: Queryable, schema: string): Promise<History> {
   const table = `${pg.escapeIdentifier(schema)}.history`;
   const { rows } = (await exists(db, table))
@@ -48,11 +48,11 @@ export async function readHistory(db: Queryable, schema: string): Promise<Histor
   throw new UnfitHistoryError(`INDEX_HISTORY is wrong: ${missing}. Create it with npm run index:preload`);
 }
 
-/** @throws UnfitHistoryError if an index has taken the history over, whose rows are that index's then */
+/** @throws UnfitHistoryError if an index has taken over the history's rows */
 export async function expectRows(db: Queryable, { schema }: History): Promise<void> {
   if (await exists(db, `${pg.escapeIdentifier(schema)}.wallet_day`)) return;
   throw new UnfitHistoryError(
-    `An index has taken the rows of the history "${schema}", and another one needs them. Recreate it from its files with npm run index:preload`,
+    `An index has taken the rows of the history "${schema}", and another index needs them. Recreate it from its files with npm run index:preload`,
   );
 }
 
@@ -64,8 +64,9 @@ export function expectFit(history: History, wanted: IndexerSettings): void {
   const reasons = [
     scope !== wanted.scope && `its scope is ${scope}, but INDEX_SCOPE is ${wanted.scope}`,
     isLate && `it starts at block ${firstBlock}, but START_BLOCK is ${wanted.startBlock}`,
-    rowsVersion !== ROWS_VERSION && `its rows are of version ${rowsVersion}, but this release's of ${ROWS_VERSION}`,
-    made !== own && `it leaves out ${made}, but PAY_TO_ADDRESS, OWN_ADDRESSES, and ESCROW_ADDRESSES name ${own}`,
+    rowsVersion !== ROWS_VERSION &&
+      `its rows have version ${rowsVersion}, but this release has version ${ROWS_VERSION}`,
+    made !== own && `it leaves out ${made}, but PAY_TO_ADDRESS, OWN_ADDRESSES, and ESCROW_ADDRESSES are ${own}`,
   ].filter((reason) => reason !== false);
   if (reasons.length === 0) return;
   const why = `The history "${history.schema}" does not match: ${reasons.join("; ")}`;
@@ -73,8 +74,8 @@ export function expectFit(history: History, wanted: IndexerSettings): void {
 }
 
 /**
- * Whether the history's last block is final on the node's chain: false while the node is late.
- * @throws UnfitHistoryError if the history belongs to another chain than the node's.
+ * Returns whether the history's last block is final on the node's chain. It is false while the node is behind.
+ * @throws UnfitHistoryError if the history is from another chain
  */
 export async function isFinalOn(chain: PublicClient, head: Pick<Header, "block">, history: History): Promise<boolean> {
   const { marks, lastBlock } = history;

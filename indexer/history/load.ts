@@ -29,24 +29,23 @@ export interface LoadPlan {
 }
 
 /**
- * Makes a history from files of transfers: DuckDB does the arithmetic in a folder under the system's temporary one, and
- * its rows are put in place in one transaction. A run that ends early, for whatever reason, leaves the database as it was.
- * @throws UnfitHistoryError if the files are not as docs/index-history.md describes, or the history's name belongs to
- * something else.
+ * Makes a history from files of transfers. DuckDB computes the rows in a temporary folder, and one transaction writes them. A
+ * run that ends early leaves the database unchanged.
+ * @throws UnfitHistoryError if the files do not match docs/index-history.md, or the name belongs to something else
  */
 export async function loadHistory({ db, files, schema, settings }: LoadPlan): Promise<History> {
   const { rows } = await db.query<{ free: boolean }>(
     "select pg_try_advisory_lock(hashtextextended('history ' || $1, 0)) as free",
     [schema],
   );
-  if (rows[0]?.free === false) throw new UnfitHistoryError(`Another run is making "${schema}": wait for its end`);
+  if (rows[0]?.free === false) throw new UnfitHistoryError(`Another run is making "${schema}". Wait until it ends`);
   const { rows: found } = await db.query<{ taken: boolean }>(
     "select to_regnamespace($1) is not null and to_regclass($1 || '.history') is null as taken",
     [schema],
   );
   if (found[0]?.taken)
     throw new UnfitHistoryError(`INDEX_HISTORY is wrong: the schema "${schema}" exists but is not a history`);
-  // The folder of a run that was killed has the same name, and is removed.
+  // The folder of a killed run has the same name, so it is removed.
   const place = createHash("sha256").update([db.host, db.port, db.database, schema].join(" ")).digest("hex");
   const duck = await openDuck(join(tmpdir(), `index-preload-${place.slice(0, 16)}`));
   try {
@@ -78,10 +77,10 @@ async function put(db: pg.Client, duck: Duck, { schema, id, ...facts }: History)
       const copy = copyFrom(`copy ${table} (${namesOf(table)}) from stdin (format csv, freeze)`);
       await pipeline(createReadStream(csv), db.query(copy));
     }
-    // After the rows, which are in its order.
+    // Add the key after the rows, which are in its order.
     await db.query(`alter table ${table} add primary key (${keyColumns(table)})`);
   }
-  // An index that takes the former history over has locked this table first, so that neither waits for the other.
+  // An index that takes over the previous history locks this table first, so this lock prevents a deadlock.
   await db.query(
     `do $$ begin lock table ${schema}.history; exception when undefined_table or invalid_schema_name then end $$`,
   );

@@ -11,30 +11,31 @@ import {
 import type { IndexerSettings } from "../settings.ts";
 
 /**
- * The number of the rows: of the tables, and of what the handlers and the preload put into them. Raise it when either
- * changes for the same chain and settings; then a new index is made beside the old one. A change of anything else (the
- * code's form, Ponder, the node) keeps the index. `test/indexer/golden.slow.test.ts` says when the number is due.
+ * The version of the rows. Increment it when the tables, or the values that the handlers and the preload write, change for
+ * the same chain and settings. A new index is then built next to the old one. Any other change (refactoring, Ponder, the
+ * node) keeps the index. `test/indexer/golden.slow.test.ts` fails when an increment is due.
  */
 export const ROWS_VERSION = 1;
 
-// The arithmetic of the handlers (src/movements.ts, payments.ts) over all transfers together, in DuckDB's SQL.
+// The arithmetic of the handlers (src/movements.ts, payments.ts) over all transfers, in DuckDB's SQL.
 
 interface Counting extends Pick<IndexerSettings, "scope" | "ownAddresses"> {
   readonly firstBlock: number;
 }
 
-/** Makes what the tables are made from, in this order, out of the files' rows in `raw` (files.ts). */
+/** Returns the statements that derive the relations for the tables from the files' rows in `raw` (files.ts), in this order. */
 export function relationsOf({ scope, ownAddresses, firstBlock }: Counting): readonly string[] {
   const ignored = [NOBODY, ...ownAddresses].map((address) => `unhex('${address.slice(2)}')`).join();
   return [
-    // The transfers that count: `isBetweenOthers` in ledger.ts. place: in the chain; a log's index has at most 20 bits.
+    // The transfers that count (`isBetweenOthers` in ledger.ts). place: the position in the chain; a log index has at most 20
+    // bits.
     `create view transfers as
       select block::bigint << 20 | log_index as place, block, (time // 86400)::integer as day, time, "transaction",
         "from" as sender, "to" as payee, value, authorized, authorized and value >= ${QUALIFYING_ATOMIC} as qualifying
       from raw where block >= ${firstBlock} and value > 0 and "from" <> "to" ${scope === "full" ? "" : "and authorized"}
         and "from" not in (${ignored}) and "to" not in (${ignored})`,
-    // The days on which two wallets met, with what the lower one (`up`) and the higher one paid the other. age: days since
-    // their previous meeting; null if that makes no difference from never. met: not only dust was sent.
+    // The days on which two wallets met, and the payments of the lower one (`up`) and the higher one (`down`). age: days since
+    // their previous meeting, or null if that was too long ago to count. met: more than dust was sent.
     `create table meetings as
       select * exclude (since), case when met and since < ${WINDOW_DAYS} then since end as age from (
         select *, day - max(case when met then day end)
@@ -43,15 +44,15 @@ export function relationsOf({ scope, ownAddresses, firstBlock }: Counting): read
             bool_or(value >= ${QUALIFYING_ATOMIC}) as met,
             ${paymentsOf("up", "sender < payee")}, ${paymentsOf("down", "sender > payee")}
           from transfers group by all))`,
-    // The transfers by which a wallet's largest funder became another one, or sent more.
+    // The transfers by which a wallet's largest funder changed or sent more.
     `create table funders as
       select wallet, place, funder, sent from (
         select *, max(sent) over (partition by wallet order by place rows between unbounded preceding and 1 preceding) as most from (
           select payee as wallet, place, sender as funder, sum(value) over (partition by payee, sender order by place) as sent
           from transfers where ${scope === "full"}))
       where most is null or sent > most`,
-    // For each payer and payee, the payment that took the sum to the floor; funder: the payer's largest at that moment. DuckDB's
-    // asof join of blobs finds rows of other wallets, so the funders are among the payments.
+    // For each payer and payee, the payment whose sum reached the floor. funder: the payer's largest funder at that moment.
+    // DuckDB's asof join on blobs returns rows of other wallets, so the funders are merged into the payments instead.
     `create table reached as
       select *, row_number() over (partition by payer order by place) - 1 as ordinal from (
         select wallet as payer, payee, block, place, last_value(funder ignore nulls) over (partition by wallet order by place) as funder
@@ -72,7 +73,7 @@ const paymentsOf = (name: string, which: string): string => `
 const FIRST_AGE = "printf('%02x', min(age))";
 const count = (sql: string): string => `printf('%06x', ${sql})`;
 
-/** The wallets are taken by their first hexadecimal digit, in order: DuckDB needs memory for each text that `string_agg` makes. */
+/** Wallets are processed by their first hexadecimal digit, in order, because DuckDB needs memory for each `string_agg` text. */
 const DIGITS = [..."0123456789ABCDEF"];
 
 function sideOfMeetings(wallet: string, payments: string, digit: string): string {
@@ -87,11 +88,11 @@ interface Table {
   readonly columns: string;
   /** Whether only an index of scope `selective` has it. */
   readonly isOnlySelective?: true;
-  /** The query of its rows, where it is made in parts those of the wallets that begin with `digit`. */
+  /** The query of its rows. A table that is made in parts has one part per first `digit` of the wallet. */
   readonly rows: (scope: Scope, digit: string) => string;
 }
 
-/** What a history fills: the tables as in ../ponder.schema.ts, because the index takes them over, and the queries of their rows. */
+/** The tables of a history, the same as in ../ponder.schema.ts because the index takes them over, and their queries. */
 const TABLES = {
   wallet_day: {
     key: "wallet, day",
@@ -115,7 +116,7 @@ const TABLES = {
   pair: {
     key: "low, high",
     columns: "last_day integer, low bytea, high bytea, up_atomic numeric(78,0), down_atomic numeric(78,0)",
-    // Only in scope `full`: otherwise all of it follows from `paid`.
+    // Only in scope `full`. Otherwise it follows from `paid`.
     rows: (scope) => `
       select coalesce(max(day) filter (value >= ${QUALIFYING_ATOMIC}), 0) as last_day, least(sender, payee) as low, greatest(sender, payee) as high,
         coalesce(sum(value) filter (sender < payee), 0) as up_atomic, coalesce(sum(value) filter (sender > payee), 0) as down_atomic
@@ -200,15 +201,15 @@ export const namesOf = (table: HistoryTable): readonly string[] => columnsOf(tab
 
 export const keyColumns = (table: HistoryTable): string => TABLES[table].key;
 
-/** Creates a table in the search path. Its key is added after its rows. */
+/** Returns the statement that creates a table in the search path, without its key. */
 export const createTable = (table: HistoryTable): string =>
   `create table ${table} (${columnsOf(table).map(([name, type]) => (type.endsWith("?") ? `${name} ${type.slice(0, -1)}` : `${name} ${type} not null`))})`;
 
-/** A query's rows of this table as PostgreSQL reads them from a CSV file. */
+/** Formats a query's rows for PostgreSQL's CSV reader. */
 export const asCsvRows = (table: HistoryTable, query: string): string =>
   `select ${columnsOf(table).map(([name, type]) => (type.startsWith("bytea") ? `'\\x' || hex(${name})` : name))} from (${query})`;
 
-/** Queries that one after the other return a table's rows in the order of the key. */
+/** Returns queries that, run in order, return a table's rows in the order of the key. */
 export const rowsOf = (table: HistoryTable, scope: Scope): readonly string[] =>
   (table === "wallet_day" ? DIGITS : [""]).map(
     (digit) => `select * from (${tableOf(table).rows(scope, digit)}) order by ${TABLES[table].key}`,

@@ -7,9 +7,9 @@ import { type Mark, UnfitHistoryError } from "./history.ts";
 type Wanted = Pick<IndexerSettings, "startBlock" | "scope">;
 
 /**
- * Reads the files, or those of folders, into `raw`.
+ * Reads the files, including the files in folders, into `raw`.
  * @returns the first block, and the first and the last transfer at or after the start block
- * @throws UnfitHistoryError if they are not as docs/index-history.md describes, or contradict themselves or each other.
+ * @throws UnfitHistoryError if they do not match docs/index-history.md, or contradict themselves or each other
  */
 export async function readFiles(duck: Duck, given: readonly string[], wanted: Wanted) {
   const files = filesOf(given);
@@ -29,13 +29,13 @@ export async function readFiles(duck: Duck, given: readonly string[], wanted: Wa
 const inWords = (files: readonly string[]): string =>
   files.length > 4 ? `${files.slice(0, 3).join(" and ")} and ${files.length - 3} more` : files.join(" and ");
 
-/** Why fetched files, in order, are not a history; null if they are. */
+/** Returns the reason that fetched files, in order, do not form a history, or null. */
 function whyUnfit(
   fetched: readonly FetchedFile[],
   { startBlock, scope, count }: Wanted & { count: number },
 ): string | null {
   if (fetched.length < count)
-    return "Files from npm run index:fetch say which blocks they cover, but others do not: give only one kind";
+    return "Only files from npm run index:fetch record which blocks they cover. Do not mix them with other files";
   const [first, last] = [fetched[0] as FetchedFile, fetched.at(-1) as FetchedFile];
   if (scope === "full") return `${first.file} has authorized payments only, but INDEX_SCOPE is full`;
   if (startBlock !== null && startBlock < first.firstBlock)
@@ -45,8 +45,8 @@ function whyUnfit(
 }
 
 /**
- * Of two transfers in the same place, one would be counted twice; unless blocks and times are in the same order, days are
- * undefined.
+ * Rejects duplicate transfers, which would be counted twice, and times that are not in the order of the blocks, which would
+ * make days undefined.
  */
 async function expectConsistent(duck: Duck, files: readonly string[]): Promise<void> {
   const refuse = async (condition: string, reason: string) => {
@@ -71,7 +71,7 @@ async function expectConsistent(duck: Duck, files: readonly string[]): Promise<v
     );
 }
 
-/** The first or the last transfer from a block on. */
+/** Returns the first or the last transfer at or after a block. */
 async function markOf(duck: Duck, firstBlock: number, order: "asc" | "desc"): Promise<Mark | undefined> {
   const [row] = await duck.rows<Mark>(
     `select block, "time"::double as "time", '0x' || lower(hex("transaction")) as "transaction" from raw

@@ -2,18 +2,18 @@ import type { Address } from "../../api/platform/wallet.ts";
 import { COLLECTORS } from "../environment.ts";
 import type { Seen } from "../ledger.ts";
 
-// base/commerce-payments' collector takes USDC for everybody. A hold of ours is recorded by `Held`, which comes before its
-// money in the same transaction: that one transfer to the collector is not a second payment.
+// All operators share base/commerce-payments' collector. `Held` records our holds, and precedes the money in the same
+// transaction. That transfer to the collector must not count as a second payment.
 
 type Transfer = Pick<Seen, "from" | "to" | "value" | "transaction">;
 
 /** Ponder commits only whole blocks, so memory suffices. */
 let awaited: Transfer | null = null;
 
-/** Whether a contract holds nothing itself: it pays fees immediately, and its holds' money goes to the collector. */
+/** Whether a contract is an operator, which pays fees immediately and whose payers' money goes to the collector. */
 export const isOperator = (contract: Address): boolean => COLLECTORS.has(contract);
 
-/** Notes a hold through an operator; its money comes next. */
+/** Records that the next transfer is the money of this hold, if the contract is an operator. */
 export function awaitMoney(contract: Address, hold: Omit<Transfer, "to">): void {
   const to = COLLECTORS.get(contract);
   awaited = to === undefined ? null : { ...hold, to };

@@ -4,7 +4,7 @@ import type { Address, Hex } from "../../api/platform/wallet.ts";
 import { OWN_ADDRESSES } from "../environment.ts";
 import { dayOf, isBetweenOthers, type Movement, NOBODY, OUTCOME_FLOOR_ATOMIC, withAge } from "../ledger.ts";
 
-// What the score needs to know about a wallet as merchant: on how many days how many buyers were served, and refunded.
+// The score's facts about a wallet as a merchant: the buyers that it served and refunded, by day.
 
 type Database = Context["db"];
 
@@ -15,9 +15,9 @@ interface Outcome {
 }
 
 /**
- * Who the buyer is: the payer's largest funder, `NOBODY` if it has none. Null if the outcome does not count: dust, the
- * service's own, a merchant who buys from itself, also with a wallet that it funded, or a release whose buyer and
- * merchant have the same funder.
+ * Returns the buyer, which is the payer's largest funder, or `NOBODY` if it has none. Returns null if the outcome does not
+ * count: dust, the service's own payment, a merchant that buys from itself or through a wallet that it funded, or a release
+ * whose buyer and merchant have the same funder.
  */
 async function buyerOf(db: Database, sale: Movement, status: Outcome["status"]): Promise<Address | null> {
   const { from: payer, to: merchant, value } = sale;
@@ -29,7 +29,7 @@ async function buyerOf(db: Database, sale: Movement, status: Outcome["status"]):
   return funder;
 }
 
-/** Counts the buyer on this day, unless it counts already. */
+/** Counts the buyer on this day, unless it is already counted. */
 export async function noteOutcome(
   db: Database,
   sale: Movement,

@@ -10,14 +10,14 @@ import { recordHold, recordRelease } from "./movements.ts";
 type Database = Context["db"];
 
 interface Sums {
-  /** Of all payments held now. Together with `owed`, everything that the escrow must have. */
+  /** The sum of all payments that are held now. With `owed`, it is the balance that the escrow must have. */
   readonly held?: bigint;
   readonly owed?: bigint;
   readonly fees?: bigint;
   readonly withdrawn?: bigint;
 }
 
-/** Adds to a contract's sums. Its row is there from its first event on. */
+/** Adds to a contract's sums. Its first event creates the row. */
 async function post(db: Database, contract: Address, sums: Sums): Promise<void> {
   if ((await db.find(escrowContract, { contract })) === null)
     throw new Error(
@@ -30,7 +30,7 @@ async function post(db: Database, contract: Address, sums: Sums): Promise<void> 
   }));
 }
 
-/** Of a hold that no verdict ended: by the clock alone, or with input that the merchant refused. */
+/** The record of a hold that ended without a verdict: by timeout, or because the merchant refused the input. */
 const NO_RECORD: Hex = `0x${"00".repeat(32)}`;
 
 interface Outcome {
@@ -55,7 +55,7 @@ const movementOf = ({ payer, receiver, amount }: { payer: Address; receiver: Add
   ...{ from: lower(payer), to: lower(receiver), value: amount },
 });
 
-// Ponder refuses handlers for a contract missing from its configuration.
+// Ponder rejects handlers for a contract that is not in its configuration.
 if (ESCROWS.length > 0) {
   ponder.on("Escrow:Opened", async ({ event: { args, log }, context: { db } }) => {
     const roles = { usdc: lower(args.usdc), arbiter: lower(args.arbiter), feeRecipient: lower(args.feeRecipient) };
@@ -80,7 +80,7 @@ if (ESCROWS.length > 0) {
 
   ponder.on("Escrow:Released", async ({ event: { args, block, log, transaction }, context: { db } }) => {
     const [contract, movement] = [lower(log.address), movementOf(args)];
-    // An operator pays the fee out immediately, like the rest.
+    // An operator pays out the fee immediately, with the rest.
     const owed = isOperator(contract) ? 0n : args.fee;
     await post(db, contract, { held: -args.amount, owed, fees: args.fee });
     const outcome = { status: "released", record: args.record, fee: args.fee, block, transaction } as const;
@@ -108,7 +108,7 @@ if (ESCROWS.length > 0) {
 }
 
 if (CUSTODIES.length > 0) {
-  // Other people's too: only a hold of ours has a row.
+  // Other operators' payments are reclaimed too, but only our holds have a row.
   ponder.on("Custody:PaymentReclaimed", async ({ event: { args, block, transaction }, context: { db } }) => {
     const hold = await db.find(escrowPayment, { id: args.paymentInfoHash });
     if (hold?.status !== "held") return;

@@ -11,7 +11,7 @@ ponder.on("Head:block", async ({ event: { block }, context: { db } }) => {
     .values({ id: 0, ...row })
     .onConflictDoUpdate(row);
   const today = dayOf(block.timestamp);
-  // Once a day, because a statement of our own empties Ponder's row cache.
+  // Once a day, because raw SQL empties Ponder's row cache.
   if (before === null || dayOf(BigInt(before.at)) === today) return;
   await db.sql.delete(walletDay).where(lt(walletDay.day, today - KEPT_DAYS));
 });

@@ -14,42 +14,42 @@ import {
 import { isMoneyOfHold } from "./collected.ts";
 import { noteFunder, recordPayment } from "./payments.ts";
 
-// Find, insert and update only: raw SQL in a handler empties Ponder's row cache and makes a backfill three times slower.
+// Use only find, insert, and update: raw SQL in a handler empties Ponder's row cache and makes a backfill three times slower.
 
 type Database = Context["db"];
 
-/** `fresh`: the first touch of a day. `age`: days since the pair's previous touch, null if it is the first one. */
+/** `fresh` is true for the first touch of a day. `age` is the days since the pair's previous touch, or null without one. */
 interface Touch {
   readonly fresh: boolean;
   readonly age: number | null;
 }
 const NO_TOUCH: Touch = { fresh: false, age: null };
 
-/** What the last day that two wallets met on makes of a meeting. */
+/** Returns the touch of a meeting, given the last day on which the two wallets met. */
 const touchOn = (day: number, lastDay: number | null): Touch => {
   const fresh = lastDay !== day;
   return { fresh, age: fresh && lastDay !== null ? day - lastDay : null };
 };
 
-/** Null for dust, which anybody could send to many wallets for next to nothing. */
+/** Returns null for dust, which anyone could send to many wallets at almost no cost. */
 const meetingDayOf = ({ value, timestamp }: Seen): number | null =>
   value >= QUALIFYING_ATOMIC ? dayOf(timestamp) : null;
 
 interface Meeting {
-  /** Null if the two do not meet on this day: only dust arrives, or money that was sent before. */
+  /** Null if this is not a meeting, because only dust arrives, or money that was sent earlier. */
   readonly day: number | null;
-  /** What arrives. */
+  /** The amount that arrives. */
   readonly sent: bigint;
 }
 
-/** Writes down a meeting in `pair`, and who has sent the receiver the most. */
+/** Records a meeting in `pair`, and the receiver's largest funder. */
 async function meet(db: Database, { from, to }: Movement, { day, sent }: Meeting): Promise<Touch> {
   const key = orderedPair(from, to);
   const way = from === key.low ? "upAtomic" : "downAtomic";
   const before: { lastDay: number | null } = { lastDay: null };
   const { [way]: sentAtomic } = await db
     .insert(pair)
-    // No window reaches back to day 0.
+    // Day 0 is before every window.
     .values({ ...key, upAtomic: 0n, downAtomic: 0n, lastDay: day ?? 0, [way]: sent })
     .onConflictDoUpdate((row) => {
       before.lastDay = row.lastDay;
@@ -60,7 +60,7 @@ async function meet(db: Database, { from, to }: Movement, { day, sent }: Meeting
   return day === null ? NO_TOUCH : touchOn(day, before.lastDay);
 }
 
-/** In scope `selective` every meeting is a payment, so that `paid` has the day on which the two last met. */
+/** In scope `selective`, every meeting is a payment, so `paid` has the day on which the two last met. */
 async function touchOf(db: Database, seen: Seen, sent: bigint): Promise<Touch> {
   const day = meetingDayOf(seen);
   if (SCOPE === "full") return meet(db, seen, { day, sent });
@@ -111,9 +111,9 @@ interface Placed {
 }
 
 /**
- * Records a hold in an escrow: a payment that the payer authorized, to the merchant, who is not paid yet. One within the
- * blocks of a preloaded history comes late, so it does not count as a meeting of the two on its day: later days have
- * already been counted without it. If it was collected, that history has it as a payment to the collector.
+ * Records a hold in an escrow, which is an authorized payment to the merchant that the merchant has not received yet. A hold
+ * within the blocks of a preloaded history comes late. It does not count as a meeting on its day, because later days were
+ * already counted without it. If it was collected, the history has it as a payment to the collector.
  */
 export async function recordHold(
   db: Database,
@@ -128,7 +128,7 @@ export async function recordHold(
   await recordPayment(db, { ...seen, unpaid: value, metDay: isLate ? null : metDayOf(seen) });
 }
 
-/** Records that a hold of block `heldBlock`, which may be older than the rows, has been paid to the merchant, fee included. */
+/** Records the release of a hold from block `heldBlock`, which may be older than the rows, including the fee. */
 export async function recordRelease(
   db: Database,
   movement: Movement,

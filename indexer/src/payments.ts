@@ -4,7 +4,7 @@ import type { Address } from "../../api/platform/wallet.ts";
 import { SCOPE } from "../environment.ts";
 import { PAYEE_SLOTS, PAYER_SLOTS, QUALIFYING_ATOMIC, reachesFloor, type Seen } from "../ledger.ts";
 
-// What the score needs to know about a wallet's payees: who they are, and whether anyone outside its own circle pays them.
+// The score's facts about a wallet's payees: their addresses, and whether anyone outside the wallet's own circle pays them.
 
 type Database = Context["db"];
 
@@ -16,11 +16,11 @@ const NOTHING = {
 interface Funding {
   readonly funded: Address;
   readonly funder: Address;
-  /** Everything that this funder has sent it so far. */
+  /** The total that this funder has sent it. */
   readonly sentAtomic: bigint;
 }
 
-/** Updates a wallet's largest funder so far. */
+/** Updates a wallet's largest funder. */
 export async function noteFunder(db: Database, { funded, funder, sentAtomic }: Funding): Promise<void> {
   const before = await db.find(wallet, { wallet: funded });
   const largest = { funder, funderAtomic: sentAtomic };
@@ -29,9 +29,9 @@ export async function noteFunder(db: Database, { funded, funder, sentAtomic }: F
 }
 
 interface Payment extends Seen {
-  /** The part that the payee has not been paid yet. */
+  /** The part that the payee has not received yet. */
   readonly unpaid: bigint;
-  /** Null if it is not a meeting, or `pair` has that. */
+  /** The day of the meeting. Null if it is not a meeting, or `pair` has it. */
   readonly metDay: number | null;
 }
 
@@ -61,7 +61,7 @@ export async function recordPayment(db: Database, payment: Payment): Promise<voi
   if (reachesFloor(atomic - value, value)) await joinCounterparties(db, payment);
 }
 
-/** Makes the payee the payer's newest, and counts the payer for the payee under its current largest funder. */
+/** Makes the payee the payer's newest one, and counts the payer for the payee under its current largest funder. */
 async function joinCounterparties(db: Database, { from: payer, to: payee, block }: Payment): Promise<void> {
   const { payees, funder } = await db
     .insert(wallet)

@@ -21,9 +21,9 @@ const placed = ({ block, transaction }: Pick<Place, "block" | "transaction">) =>
 });
 
 /**
- * The next log. Ponder keeps a receipt permanently, also that of a block which a reorganization removed, where logs had
- * other places; then the block itself is asked.
- * @throws if the node does not know the block's logs
+ * Returns the next log. Ponder caches receipts forever, even from a block that a reorganization removed, in which log indexes
+ * may differ. In that case, the logs are read from the block.
+ * @throws if the node does not have the block's logs
  */
 async function logAfter(client: Context["client"], { block, log, transaction }: Place) {
   const receipt = await client.getTransactionReceipt({ hash: transaction.hash });
@@ -36,7 +36,7 @@ async function logAfter(client: Context["client"], { block, log, transaction }: 
 }
 
 if (SCOPE === "selective") {
-  // Not subscribing to Transfer at all is what saves disk and bandwidth.
+  // This scope saves disk and bandwidth by not subscribing to Transfer.
   ponder.on("Usdc:AuthorizationUsed", async ({ event, context: { client, db } }) => {
     const { args, log, transaction } = event;
     const from = lower(args.authorizer);
@@ -50,8 +50,8 @@ if (SCOPE === "selective") {
     await recordTransfer(db, { ...terms, from, authorized: true, ...placed(event) });
   });
 } else {
-  // FiatTokenV2_2 emits AuthorizationUsed and, as the very next log, its Transfer. Ponder commits only whole blocks, so
-  // memory suffices.
+  // FiatTokenV2_2 emits AuthorizationUsed and its Transfer as the next log. Ponder commits only whole blocks, so a variable in
+  // memory is enough.
   let used = { block: "", nextLog: -1 };
   ponder.on("Usdc:AuthorizationUsed", async ({ event: { block, log } }) => {
     used = { block: block.hash, nextLog: log.logIndex + 1 };

@@ -77,7 +77,7 @@ test("a day that is missing is fetched again, and no history is made without it"
 test("a file that is foreign, or covers a block twice, is named", async () => {
   const folder = join(home, "days");
   await expect(loaded([folder, join(folder, filesIn(folder)[0] ?? "")])).rejects.toThrow(/overlap: remove one of them/);
-  await expect(loaded([folder, FILE])).rejects.toThrow("give only one kind");
+  await expect(loaded([folder, FILE])).rejects.toThrow("Do not mix them with other files");
   const other = join(folder, "other.csv");
   writeFileSync(other, "");
   await expect(fetched(folder)).rejects.toThrow(`${other} is not from npm run index:fetch`);
@@ -118,11 +118,11 @@ test("a bit that flips in a file changes no row unnoticed, nor does a file that 
     const read = await readAs(flipped).catch((error: unknown) => error);
     if (read === rows) continue;
     expect(read, `bit ${bit}`).toBeInstanceOf(UnfitHistoryError);
-    expect((read as Error).message).toContain(`${file}: damaged or not complete`);
+    expect((read as Error).message).toContain(`${file}: damaged or incomplete`);
     refused += 1;
   }
   expect(refused).toBeGreaterThan(0.9 * FLIPS);
-  await expect(readAs(whole.subarray(0, -1))).rejects.toThrow(`${file}: damaged or not complete`);
+  await expect(readAs(whole.subarray(0, -1))).rejects.toThrow(`${file}: damaged or incomplete`);
   duck.close();
 });
 
@@ -153,7 +153,7 @@ test("what is written is read meanwhile; a later run on the folder goes on, and 
   expect(Number(written.at(-1)?.split("-")[4])).toBeGreaterThanOrEqual(lastBlock);
   await fetched(folder);
   released.resolve();
-  expect(await running.ended).toMatchObject({ code: 1, said: expect.stringContaining("Run it again to go on") });
+  expect(await running.ended).toMatchObject({ code: 1, said: expect.stringContaining("Run the command again to continue") });
   expect(filesIn(folder)).toEqual(filesIn(join(home, "days")));
   expect(await readRows(folder)).toEqual(expected);
 });
@@ -174,7 +174,7 @@ test("a disk that fails leaves no file, and says so; the next run goes on", asyn
     coverage,
     lines(() => rmSync(folder, { recursive: true })),
   );
-  await expect(gone).rejects.toThrow(/^.*2026-11-01.* could not be written: .*no such file.* Run it again to go on$/);
+  await expect(gone).rejects.toThrow(/^.*2026-11-01.* could not be written: .*no such file.* Run the command again to continue$/);
   openFolder(folder);
   expect(fetchedFiles(folder)).toEqual([]);
   await writeFetched(

@@ -50,7 +50,7 @@ async function watching<T>(db: pg.Pool, work: Promise<T>): Promise<T> {
 
 vi.setConfig({ testTimeout: 240_000 });
 const MINUTE_MS = 60_000;
-const WAITS = "another indexer has the index; waiting for its end";
+const WAITS = "another indexer has the index; waiting until it ends";
 const chain = await forFile(startTestChain({ mining: "manual" }));
 const database = await freshDatabase();
 const db = await forFile(new pg.Pool({ connectionString: database.ownerUrl, max: 2 }));

@@ -175,6 +175,6 @@ describe("a file of transfers", () => {
     ["damaged", (whole: Buffer) => whole.with(-8, (whole.at(-8) ?? 0) ^ 1), "incorrect data check"],
   ])("that is %s while compressed is refused, although its rows can be read", async (_, spoil, expected) => {
     const file = written("spoilt.csv.gz", Buffer.from(spoil(gzipSync(text))));
-    await expect(load(databaseUrl, file)).rejects.toThrow(`${file}: damaged or not complete (${expected}): expected`);
+    await expect(load(databaseUrl, file)).rejects.toThrow(`${file}: damaged or incomplete (${expected}); expected`);
   });
 });

@@ -69,7 +69,7 @@ describe("a history", () => {
     process.kill(killed.pid, "SIGKILL");
     expect((await killed.ended).code).toBeNull();
     const refused = await startPreload(FILE, env).ended;
-    expect(refused).toMatchObject({ code: 1, said: 'Another run is making "history": wait for its end\n' });
+    expect(refused).toMatchObject({ code: 1, said: 'Another run is making "history". Wait until it ends\n' });
     expect(await schemas()).toEqual(before[0]);
     await reader.query("rollback");
     reader.release();
@@ -94,7 +94,7 @@ describe("a history", () => {
     const history = await load(databaseUrl, FILE);
     expect(() => expectFit(history, settingsOf({ START_BLOCK: "" }))).not.toThrow();
     expect(() => expectFit({ ...history, rowsVersion: 0 }, settingsOf())).toThrow(
-      `its rows are of version 0, but this release's of ${ROWS_VERSION}`,
+      `its rows have version 0, but this release has version ${ROWS_VERSION}`,
     );
   });
 

@@ -74,7 +74,7 @@ async function indexOurs(): Promise<void> {
 /** What the launcher learns. */
 const compare = async (url = node.url) => whyNotSameChain(db, connectChain(url), await readHead([url]));
 
-const UNKNOWN = "the node returns no block that the index remembers";
+const UNKNOWN = "the node does not return any block that the index has stored";
 const isForNumber = (params: readonly unknown[] | undefined) => /^0x/.test(String(params?.[0]));
 
 /** No block by its number; the newest one as it is. */
@@ -155,7 +155,7 @@ describe("nothing is known, and Ponder is not started", () => {
 });
 
 describe("the node's chain is another", () => {
-  const OTHER = expect.stringContaining("the index was made from another chain than the node's");
+  const OTHER = expect.stringContaining("the index is not from the node's chain");
 
   test("when the newest block that is remembered has another hash, until the node returns the right one", async () => {
     await indexOurs();

@@ -1,4 +1,4 @@
 import { Hono } from "hono";
 
-/** Ponder does not start without this file. It serves nothing of ours: readers use PostgreSQL. */
+/** Ponder does not start without this file. It has no routes, because readers use PostgreSQL. */
 export default new Hono();

@@ -119,8 +119,8 @@ test("In either scope, adding an escrow and an own address builds a second index
     const old = before[place] as Launched;
     await old.stop();
     await age(String(old.said("index ready")[0]?.schema));
-    await after.saying("a replaced index is dropped");
-    expect(after.said("a replaced index is dropped")[0]?.dropped).toBe(old.said("index ready")[0]?.schema);
+    await after.saying("dropped a replaced index");
+    expect(after.said("dropped a replaced index")[0]?.dropped).toBe(old.said("index ready")[0]?.schema);
   });
 
   const own = { [LATE]: 0 };
