@@ -153,7 +153,10 @@ test("what is written is read meanwhile; a later run on the folder goes on, and 
   expect(Number(written.at(-1)?.split("-")[4])).toBeGreaterThanOrEqual(lastBlock);
   await fetched(folder);
   released.resolve();
-  expect(await running.ended).toMatchObject({ code: 1, said: expect.stringContaining("Run the command again to continue") });
+  expect(await running.ended).toMatchObject({
+    code: 1,
+    said: expect.stringContaining("Run the command again to continue"),
+  });
   expect(filesIn(folder)).toEqual(filesIn(join(home, "days")));
   expect(await readRows(folder)).toEqual(expected);
 });
@@ -174,7 +177,9 @@ test("a disk that fails leaves no file, and says so; the next run goes on", asyn
     coverage,
     lines(() => rmSync(folder, { recursive: true })),
   );
-  await expect(gone).rejects.toThrow(/^.*2026-11-01.* could not be written: .*no such file.* Run the command again to continue$/);
+  await expect(gone).rejects.toThrow(
+    /^.*2026-11-01.* could not be written: .*no such file.* Run the command again to continue$/,
+  );
   openFolder(folder);
   expect(fetchedFiles(folder)).toEqual([]);
   await writeFetched(
