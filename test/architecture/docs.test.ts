@@ -16,14 +16,14 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
 const isOurs = (file: string): boolean => !/(^|\/)(node_modules|dist|artifacts|cache|\.data)(\/|$)/.test(file);
 const PAPERS = globSync("**/*.md", { cwd: ROOT, exclude: (name) => !isOurs(name) }).filter(isOurs);
-/** What is written for the people who work on the service; a package's README is its users'. */
+/** The pages for people who work on the service. A package's README is for its users. */
 const GUIDES = PAPERS.filter((file) => !/^(packages|test)\//.test(file));
 const FILES = globSync("{api,bench,contracts,ignition,indexer,packages,scripts,test}/**/*", {
   cwd: ROOT,
   exclude: (name) => !isOurs(name),
 }).filter(isOurs);
 
-/** What people write of a document. */
+/** Returns a document without its generated tables. */
 const byHand = (file: string): string => read(file).replace(/<!-- generated: .*?<!-- end -->/gs, "");
 
 const withoutFences = (text: string): string => text.replace(/^ {0,3}```.*?^ {0,3}```/gms, "");
@@ -34,20 +34,20 @@ beforeAll(async () => {
   routes = await readRoutes();
 });
 
-describe("the README", () => {
-  test("has at most 150 lines", () => {
+describe("README.md", () => {
+  test("The README has at most 150 lines", () => {
     expect(read("README.md").trimEnd().split("\n").length).toBeLessThanOrEqual(150);
   });
 });
 
-test("every page of the docs has at most 250 lines, generated tables apart", () => {
+test("Every page of the docs has at most 250 lines, not counting generated tables", () => {
   const pages = PAPERS.filter((file) => file.startsWith("docs/"));
   expect(pages.length).toBeGreaterThan(30);
   expect(pages.filter((file) => byHand(file).trimEnd().split("\n").length > 250)).toEqual([]);
 });
 
 describe("generated tables", () => {
-  test.each(GENERATED)("docs/%s is what `npm run docs` writes", (name) => {
+  test.each(GENERATED)("`npm run docs` leaves docs/%s unchanged", (name) => {
     const text = read(`docs/${name}`);
     expect(withTables(text, renderTables(routes))).toBe(text);
   });
@@ -70,7 +70,7 @@ test("docs/behavior.md describes each test with a bait", () => {
 });
 
 describe("links", () => {
-  /** The anchors of a document's headings, as GitHub makes them. */
+  /** The anchors that GitHub generates for a document's headings. */
   const anchorsOf = (text: string): ReadonlySet<string> => {
     const headings = [...withoutFences(text).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) => heading);
     return new Set(
@@ -83,7 +83,7 @@ describe("links", () => {
     );
   };
 
-  test.each(PAPERS)("every relative link and anchor of %s leads somewhere", (file) => {
+  test.each(PAPERS)("Every relative link and anchor in %s has a target", (file) => {
     const text = withoutFences(read(file));
     const targets = [...text.matchAll(/\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"/g)].map(
       ([, link, attribute]) => link ?? attribute ?? "",
@@ -99,7 +99,7 @@ describe("links", () => {
     expect(broken).toEqual([]);
   });
 
-  test("every document is linked from another one", () => {
+  test("Every page of the docs is linked from another document", () => {
     const linked = PAPERS.flatMap((file) =>
       [...withoutFences(read(file)).matchAll(/\]\(([^)\s#]+)/g)]
         .map(([, target = ""]) => relative(ROOT, join(ROOT, dirname(file), target)))
@@ -112,7 +112,7 @@ describe("links", () => {
 describe("named files", () => {
   const NAMES = new Set(FILES.map((file) => file.split("/").at(-1)));
 
-  test.each(GUIDES)("every path that %s names is there", (file) => {
+  test.each(GUIDES)("Every path in %s exists", (file) => {
     const paths = [
       ...read(file).matchAll(
         /(?<![\w/.:@<>-])(?:api|bench|contracts|docs|ignition|indexer|packages|scripts|test)\/[\w./*<>-]*/g,
@@ -125,7 +125,7 @@ describe("named files", () => {
     expect(missing).toEqual([]);
   });
 
-  test.each(GUIDES)("every file that %s names without its folder is there", (file) => {
+  test.each(GUIDES)("Every file that %s names without its folder exists", (file) => {
     const names = [...read(file).matchAll(/`([\w-]+\.(?:ts|mjs|sol))`/g)].map(([, name = ""]) => name);
     expect(names.filter((name) => !NAMES.has(name))).toEqual([]);
   });
@@ -133,7 +133,7 @@ describe("named files", () => {
 
 describe("prices", () => {
   const usd = (atomic: bigint | number): string => formatUsd(BigInt(atomic));
-  /** Amounts that are no price of a route, from the constants that the code computes with. */
+  /** Amounts other than prices of routes, from the constants in the code. */
   const AMOUNTS = new Set([
     ...BAITED_KINDS.flatMap((kind) => [kind.entry, kind.control, kind.bait.value, totalCost(kind)].map(usd)),
     ...[...retry.orders, RETRY_COST].map(usd),
@@ -146,7 +146,7 @@ describe("prices", () => {
   ]);
   const AMOUNT = /(?<![\d.])(\d+\.\d{2,6}) (?:test )?USDC?\b/g;
 
-  test.each(GUIDES)("every price in %s is the price of the route beside it", (file) => {
+  test.each(GUIDES)("Every price in %s is the price of the route on its line", (file) => {
     const wrong = read(file)
       .split("\n")
       .flatMap((line, index) => {
@@ -166,7 +166,7 @@ describe("prices", () => {
 
 describe("settings", () => {
   const CONFIGURATION = "docs/configuration.md";
-  /** Of the machine, of Node, of GitHub's runner, and what one program of ours tells another. */
+  /** Variables of the machine, Node, and GitHub's runner, and variables that our programs set for each other. */
   const SYSTEM = new Set(
     "PATH TMPDIR LD_LIBRARY_PATH NODE_COMPILE_CACHE GITHUB_ACTIONS GITHUB_OUTPUT GITHUB_STEP_SUMMARY SUPERVISED PAY_TO SHOP_URL".split(
       " ",
@@ -190,7 +190,7 @@ describe("settings", () => {
       /const EXAM_VARIABLES = \{\n(.*?)^\};/ms.exec(read("api/platform/config/exam-settings.ts")) ?? [];
     const schema = own.includes("...LOG_VARIABLES") ? own + log + exam : own;
     const named = [...schema.matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)].map(([, name = ""]) => name);
-    // The nodes' URLs come from the table of networks; the indexer reads one network.
+    // The node URLs come from the table of networks. The indexer reads one network.
     const networks = schema.includes("...RPC_URLS") ? Object.values(NETWORKS) : [NETWORKS[MAIN_NETWORK]];
     const spread = networks.map(({ rpcVariable }) => rpcVariable);
     return [...named, ...spread].sort();
@@ -199,12 +199,12 @@ describe("settings", () => {
   test.each([
     ["The API", "api/platform/config/config.ts"],
     ["The indexer", "indexer/settings.ts"],
-  ])("“%s” has every variable of %s and no other", (section, file) => {
+  ])("The section “%s” describes exactly the variables of %s", (section, file) => {
     expect(readBy(file).length).toBeGreaterThan(10);
     expect(describedIn(section)).toEqual(readBy(file));
   });
 
-  test("every variable that a script, a package, a test or a benchmark reads is described", () => {
+  test("Every variable that a script, a package, a test, or a benchmark reads is described", () => {
     const readers = FILES.filter((file) => /^(scripts|packages|test|bench)\/.*\.(ts|mjs)$/.test(file));
     const names = readers.flatMap((file) =>
       [...read(file).matchAll(/\b(?:process\.)?env\.([A-Z][A-Z0-9_]+)/g)].map(([, name = ""]) => name),

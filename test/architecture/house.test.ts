@@ -3,7 +3,7 @@ import { NETWORKS } from "../../api/platform/networks.ts";
 import { historyTables, namesOf } from "../../indexer/history/rows.ts";
 import { codeOf, importsOf, SOURCES, textOf } from "./sources.ts";
 
-/** The rules of `docs/architecture.md` that are about text. `.dependency-cruiser.mjs` has those about imports. */
+/** The rules of `docs/architecture.md` about text. `.dependency-cruiser.mjs` has the rules about imports. */
 
 const TYPESCRIPT = SOURCES.filter((file) => file.endsWith(".ts"));
 const isSlice = (file: string): boolean => /^api\/(?!platform\/)[^/]+\//.test(file);
@@ -15,26 +15,26 @@ const offending = (files: readonly string[], pattern: RegExp): readonly string[]
     return found === null ? [] : [`${file}: ${found[0]}`];
   });
 
-describe("a rule of a slice", () => {
+describe("rule files of slices", () => {
   const rules = TYPESCRIPT.filter((file) => isSlice(file) && !doesIo(file));
 
-  test("reads no clock and starts no timer", () => {
+  test("A rule does not read a clock or start a timer", () => {
     const clocks =
       /\b(Date\.now\b|new Date\(\)|performance\.|process\.hrtime|set(Timeout|Interval|Immediate)\b|AbortSignal\.timeout)/;
     expect(offending(rules, clocks)).toEqual([]);
   });
 
-  test("draws no lots, reads no environment and fetches nothing", () => {
+  test("A rule does not use randomness, the environment, or the network", () => {
     expect(offending(rules, /\b(Math\.random\(|randomBytes\(|randomUUID\(|process\.env|(?<!\.)\bfetch\()/)).toEqual([]);
   });
 });
 
-test("only the table of networks tells one chain from another", () => {
+test("Only the table of networks has facts about single chains", () => {
   const home = "api/platform/networks.ts";
   const words = Object.values(NETWORKS).flatMap(({ id, key, chainId, rpcVariable, explorer, publicRpcUrl, usdc }) => [
     `${id}\\b`,
     `"${key}"`,
-    // A small one, like 10, is also many other things.
+    // A small chain id, such as 10, also occurs as an ordinary number.
     ...(chainId > 999 ? [`\\b${chainId}\\b`] : []),
     `"${rpcVariable}"`,
     explorer,
@@ -43,14 +43,14 @@ test("only the table of networks tells one chain from another", () => {
   ]);
   const tells = new RegExp(words.join("|"), "i");
   expect(tells.test(textOf(home))).toBe(true);
-  // Ponder keeps the name of its chain in its own tables.
+  // Ponder stores the name of its chain in its own tables.
   const others = TYPESCRIPT.filter((file) => /^(api|indexer)\//.test(file)).filter(
     (file) => file !== home && file !== "indexer/ponder.config.ts",
   );
   expect(others.filter((file) => tells.test(textOf(file)))).toEqual([]);
 });
 
-test("a preloaded history has the columns of the index's tables", () => {
+test("A preloaded history has the same columns as the index's tables", () => {
   const schema = textOf("indexer/ponder.schema.ts").replaceAll('{ mode: "number" }', "");
   const columnsOf = (table: string): readonly string[] => {
     const [, columns = ""] =
@@ -63,10 +63,10 @@ test("a preloaded history has the columns of the index's tables", () => {
     expect([table, ...namesOf(table)]).toEqual([table, ...columnsOf(table)]);
 });
 
-describe("the packages", () => {
+describe("packages", () => {
   const isCommandLine = (file: string): boolean => /\/(cli\.ts|refund-command\.ts|commands\/[^/]+)$/.test(file);
 
-  test("read the environment, and use Node's Buffer, on the command line and in Express alone", () => {
+  test("Packages use `process` and `Buffer` only in command-line programs and in Express", () => {
     const files = TYPESCRIPT.filter((file) => /^packages\/(verifier|escrow|mcp)\/src\//.test(file)).filter(
       (file) => !isCommandLine(file) && !/\/(pending-payments|state-folder|connection|capture)\.ts$/.test(file),
     );
@@ -75,9 +75,9 @@ describe("the packages", () => {
   });
 });
 
-test("a file imports nothing from a folder that a dependency is built into", () => {
+test("Files do not import from a dependency's build folders", () => {
   const built = /^(@[\w.-]+\/)?[\w.-]+\/(.+\/)?(build|cjs|dist|esm|internal|lib|out|src|_\w+)\//;
-  // The package's index would load 40 MB, and it exports nothing smaller.
+  // The package's index would load 40 MB, and it has no smaller export.
   const contained = "@bitauth/libauth/build/lib/crypto/secp256k1.js";
   const inside = TYPESCRIPT.filter((file) => /^(api|indexer|packages|scripts)\//.test(file)).flatMap((file) =>
     importsOf(file)
@@ -88,13 +88,13 @@ test("a file imports nothing from a folder that a dependency is built into", () 
   expect(inside).toEqual([]);
 });
 
-test("one file loads OpenTelemetry, and others know its types alone", () => {
+test("One file loads OpenTelemetry, and others import only its types", () => {
   const loads = /^import (?!type )[^;]*? from "@opentelemetry\//m;
   const loading = TYPESCRIPT.filter((file) => /^(api|indexer|scripts)\//.test(file) && loads.test(textOf(file)));
   expect(loading).toEqual(["api/platform/telemetry/otel.ts"]);
 });
 
-test("no file changes a class that is not its own", () => {
+test("No file changes the prototype of a class", () => {
   const files = TYPESCRIPT.filter((file) => /^(api|indexer|packages|scripts)\//.test(file));
   expect(offending(files, /\bObject\.create\b|\b(Object|Reflect)\.setPrototypeOf\b|\.prototype\b/)).toEqual([]);
 });

@@ -21,17 +21,17 @@ beforeAll(async () => {
   routes = await readRoutes();
 });
 
-test.each(PACKAGE_TEXTS)("packages/%s has the names and prices that `npm run docs` writes", (name) => {
+test.each(PACKAGE_TEXTS)("`npm run docs` leaves packages/%s unchanged", (name) => {
   const text = read(name);
   expect(packageText(name, text, routes)).toBe(text);
 });
 
-test("the arbiter's categories are those of its policy", () => {
+test("The verifier's categories are the categories of the arbiter's policies", () => {
   const named = POLICY_VERSIONS.flatMap(({ categories }) => categories.map(({ name }) => name));
   expect(CATEGORIES).toEqual([...new Set(named)]);
 });
 
-test("the action requires of a capability what the verifier requires", () => {
+test("The action and the verifier have the same requirement for a capability", () => {
   const until = new Date(Date.now() + 1_000).toISOString();
   for (const result of ["pass", "fail", null] as const)
     for (const fresh of [true, false]) {
@@ -41,7 +41,7 @@ test("the action requires of a capability what the verifier requires", () => {
     }
 });
 
-test("the limits in the MCP tools are the service's", () => {
+test("The limits in the MCP tools are the service's limits", () => {
   expect(LIMITS).toEqual({
     batchWallets: MAX_WALLETS,
     certificateDays: VALID_FOR_DAYS,

@@ -32,12 +32,12 @@ const cached = <T>(make: (file: string) => T): ((file: string) => T) => {
 
 export const textOf = cached((file) => readFileSync(join(ROOT, file), "utf8"));
 
-/** The text without its templates: code that a page shows as an example is text, not code. */
+/** Returns the text without its templates, because sample code on a page is text. */
 export const codeOf = cached((file) =>
   textOf(file).replace(/`[^`]*`/g, (template) => template.match(/\$\{[^}]*\}/g)?.join(" ") ?? ""),
 );
 
-/** What a file imports, types too: paths from the project's root for its own files, names for packages. */
+/** Returns a file's imports, including types: paths from the project's root for its own files, names for packages. */
 export const importsOf = cached((file) =>
   [
     ...codeOf(file).matchAll(/^\s*(?:import|export)\s(?:[^;]*?\sfrom\s+)?"([^"]+)"/gm),
