@@ -94,7 +94,7 @@ function whyNot(correction: Extract<Correction, { refused: string }>, id: string
   }
 }
 
-/** In one line; a connection refused on every address has no message of its own. */
+/** Returns the error in one line. A connection refused on every address has only a code, no message. */
 const causeOf = (error: unknown): string =>
   String((error as Error).message || (error as NodeJS.ErrnoException).code).split("\n")[0] ?? "";
 

@@ -18,12 +18,12 @@ import { usdcEventsAbi } from "../contracts/abi.ts";
 
 /** One movement of money, in one transaction of the chain. */
 export interface Entry {
-  /** UTC, of the block: `YYYY-MM-DD`. */
+  /** The UTC day of the block, as `YYYY-MM-DD`. */
   readonly day: string;
   readonly network: string;
   /**
-   * `sale`: a payment of the journal; `fee`: from an escrow; `refund`: of an exam to its buyer; `exam`: what an exam paid to a
-   * seller; `gas`: what a transaction of ours cost; `other`: anything else that entered or left our accounts.
+   * `sale`: a payment in the journal; `fee`: from an escrow; `refund`: of an exam, to its buyer; `exam`: from an exam, to a
+   * seller; `gas`: the cost of our transaction; `other`: any other transfer to or from our accounts.
    */
   readonly type: "sale" | "fee" | "refund" | "exam" | "gas" | "other";
   readonly asset: "USDC" | "ETH";
@@ -31,7 +31,7 @@ export interface Entry {
   readonly amount: bigint;
   readonly transaction: Hex;
   readonly block: number;
-  /** The other side; for gas, our account that paid it. */
+  /** The counterparty; for gas, our account that paid it. */
   readonly account: Address;
   /** The route of a sale. */
   readonly about: string;
@@ -41,13 +41,13 @@ export interface BooksParts {
   readonly db: pg.Pool;
   readonly chain: Pick<ChainReader, "client" | "logs" | "finality">;
   readonly network: Network;
-  /** Accounts whose USDC is ours: the receiving address, the fee recipients, the account of exams. */
+  /** Our accounts with USDC: the receiving address, the fee recipients, and the account of exams. */
   readonly accounts: readonly Address[];
   /** Accounts that pay gas. */
   readonly senders: readonly Address[];
-  /** What pays escrow fees. */
+  /** The contracts that pay escrow fees. */
   readonly escrows: readonly Address[];
-  /** The first and the last day, UTC, `YYYY-MM-DD`; null: from the first payment, to the newest final block. */
+  /** The first and the last UTC day, as `YYYY-MM-DD`. Null means the first payment, and the newest final block. */
   readonly days: { readonly from: string | null; readonly to: string | null };
 }
 
@@ -55,16 +55,16 @@ export interface Books {
   readonly entries: readonly Entry[];
   readonly fromBlock: number;
   readonly toBlock: number;
-  /** What the balances of the accounts changed by in these blocks, and what the entries sum up to. */
+  /** The change of the accounts' balances in these blocks, and the sum of the entries. */
   readonly change: { readonly balances: bigint | null; readonly entries: bigint };
-  /** Sales of the journal in these blocks without a transfer to our accounts. */
+  /** The journal's sales in these blocks without a transfer to our accounts. */
   readonly missing: readonly Hex[];
 }
 
 const [, TRANSFER] = usdcEventsAbi;
 const BALANCE = parseAbi(["function balanceOf(address) view returns (uint256)"]);
 
-/** Reads every movement of our USDC from the chain, and says what each was for; null if there is no payment to begin at. */
+/** Reads every movement of our USDC from the chain, with its purpose. Returns null if the journal has no payment. */
 export async function readBooks(parts: BooksParts): Promise<Books | null> {
   const range = await rangeOf(parts);
   if (range === null) return null;
@@ -120,7 +120,7 @@ async function rangeOf({ db, chain, network, days }: BooksParts): Promise<Range 
 
 const dayAfter = (day: string): string => new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
 
-/** The first block of a day; `beyond` if there is none up to it. */
+/** Returns the first block of a day, or `beyond` if the day has not begun by then. */
 async function blockAt({ client }: BooksParts["chain"], day: string, beyond: number): Promise<number> {
   const wanted = BigInt(Date.parse(day) / 1_000);
   let [low, high] = [0, beyond];
@@ -154,7 +154,7 @@ interface Sale {
 const placeOf = ({ transaction, logIndex }: { readonly transaction: Hex; readonly logIndex: number }): string =>
   `${transaction} ${logIndex}`;
 
-/** By the place of the transfer: the log after the use of the authorization. */
+/** Returns sales by the position of their transfer, which is the log after the use of the authorization. */
 async function salesIn({ db, network, accounts }: BooksParts, { fromBlock, toBlock }: Range) {
   const { rows } = await db.query<{ tx: Buffer; log_index: number; route: string }>(
     `SELECT tx, log_index, route FROM payment WHERE chain = $1 AND state IN ('settled', 'fulfilled') AND tx IS NOT NULL
@@ -213,7 +213,7 @@ async function transfersIn({ chain, network, accounts }: BooksParts, { fromBlock
   return [...found.values()];
 }
 
-/** Null if the node keeps no state that old. */
+/** Returns null if the node does not keep state that old. */
 async function changeOfBalances({ chain, network, accounts }: BooksParts, { fromBlock, toBlock }: Range) {
   const sumAt = async (block: number): Promise<bigint> => {
     let sum = 0n;
@@ -253,14 +253,14 @@ async function gasIn({ db, chain, network, senders }: BooksParts, { fromBlock, t
     const receipt = await chain.client.getTransactionReceipt({ hash: hex(tx) }).catch(absent);
     if (receipt === null) continue;
     const [block, account] = [Number(receipt.blockNumber), receipt.from.toLowerCase() as Address];
-    // Another sender's: a remote facilitator paid.
+    // A remote facilitator paid the gas.
     if (block < fromBlock || block > toBlock || !senders.includes(account)) continue;
     paid.push({ amount: -feeOf(receipt), transaction: receipt.transactionHash, block, account });
   }
   return paid;
 }
 
-/** An entry's amount in whole units, with a sign. */
+/** Formats an entry's amount in whole units, with a sign. */
 export function amountText({ asset, amount }: Pick<Entry, "asset" | "amount">): string {
   const positive = amount < 0n ? -amount : amount;
   return `${amount < 0n ? "-" : ""}${asset === "USDC" ? formatUsd(positive) : formatEther(positive)}`;

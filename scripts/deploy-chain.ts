@@ -6,10 +6,10 @@ import type { DeploySettings } from "./deploy-settings.ts";
 import { waitUntil } from "./embedded/wait-until.ts";
 
 const MINED_WITHIN_MS = 120_000;
-/** Gas prices rise, and Ethereum's share of the price is not in the estimate. */
+/** A reserve, because gas prices rise and the estimate lacks the fee for data on Ethereum. */
 const RESERVE = { numerator: 3n, denominator: 2n };
 
-/** What sending costs now, in gas and wei, without the data's share on Ethereum. */
+/** The current cost of sending, in gas and wei, without the fee for data on Ethereum. */
 export interface DeploymentCost {
   readonly gas: bigint;
   readonly wei: bigint;
@@ -42,10 +42,10 @@ export async function sendDeployment(
   const needed = (cost.wei * RESERVE.numerator) / RESERVE.denominator;
   if (balance < needed)
     throw new Error(
-      `The deployer ${address} holds ${formatEther(balance)} ETH on ${facts.name}, and needs about ${formatEther(needed)}. Send it some, and run this again.`,
+      `The deployer ${address} holds ${formatEther(balance)} ETH on ${facts.name}, but needs about ${formatEther(needed)}. Send it ETH, and run this again.`,
     );
   if (sent > mined)
-    throw new Error(`The deployer ${address} has a transaction that is not mined yet. Run this again once it is.`);
+    throw new Error(`The deployer ${address} has an unmined transaction. Run this again once it is mined.`);
   const wallet = createWalletClient({ account, transport: http(rpcUrl) });
   for (const { name, data, address: target } of planned) {
     const hash = await wallet.sendTransaction({ chain: null, to: CREATEX, data });
@@ -55,8 +55,8 @@ export async function sendDeployment(
 }
 
 /**
- * The block in which an address got its code, by bisection: 25 calls on Base. Null if the node does not have the state of
- * old blocks.
+ * Returns the block in which an address got its code, by bisection, which takes 25 calls on Base. Returns null if the node
+ * does not have the state of old blocks.
  */
 export async function deploymentBlock(
   client: Pick<PublicClient, "getCode" | "getBlockNumber">,

@@ -28,20 +28,20 @@ interface Contract {
   /** Its name in the sources. */
   readonly contract: string;
   readonly salt: Hex;
-  /** The constructor's arguments, which are also what is immutable in its code, in order of declaration. */
+  /** The constructor's arguments. They are also the immutables in its code, in order of declaration. */
   readonly argumentsOf: (roles: Roles) => readonly (Address | boolean)[];
-  /** What else is immutable in its code, by its address. */
+  /** The other immutables in its code, which depend on its address. */
   readonly immutablesOf?: (address: Address) => readonly Hex[];
   /** @throws Error if the chain lacks what the contract needs */
   readonly requirement?: (client: PublicClient) => Promise<unknown>;
 }
 
-/** Evaluators are clones of the first contract that their maker creates. */
+/** Evaluators are clones of the first contract that the factory creates. */
 const FIRST_NONCE = 1n;
 
 const { escrow, collector, feeIsAmount } = COMMERCE_PAYMENTS;
 
-/** By the names that `npm run deploy` prints. */
+/** The contracts, by the names that `npm run deploy` prints. */
 export const CONTRACTS = {
   escrow: {
     contract: "Escrow",
@@ -66,14 +66,14 @@ export const CONTRACTS = {
 
 export type ContractName = keyof typeof CONTRACTS;
 
-/** A contract of this checkout with its roles, and what an explorer asks for to verify its code. */
+/** A contract of this checkout with its roles, and the inputs that an explorer needs to verify its code. */
 export interface Planned {
   readonly name: ContractName;
   readonly address: Address;
   readonly isDeployed: boolean;
-  /** Why it cannot be deployed; null if it can, or is. */
+  /** The reason that it cannot be deployed, or null. */
   readonly obstacle: string | null;
-  /** The call of CreateX that deploys it. */
+  /** The calldata for CreateX that deploys it. */
   readonly data: Hex;
   readonly constructorArguments: Hex;
   /** A file whose `input` is the standard JSON input that the code is compiled from. */
@@ -81,8 +81,8 @@ export interface Planned {
 }
 
 /**
- * Where the contracts belong, and which of them are there. Everything follows from the roles and the code: no record of
- * an earlier deployment is needed, and it does not matter who sent it.
+ * Returns the contracts' addresses, and which contracts are deployed. Everything follows from the roles and the code, so it
+ * needs no record of an earlier deployment, and any account may have sent it.
  * @throws Error if the chain has no CreateX, or a contract's address has other code
  */
 export async function planDeployment(
@@ -91,7 +91,9 @@ export async function planDeployment(
   roles: Roles,
 ): Promise<readonly Planned[]> {
   if ((await client.getCode({ address: CREATEX })) === undefined)
-    throw new Error(`The chain has no CreateX at ${CREATEX}, which deploys the contracts; Base and Base Sepolia do.`);
+    throw new Error(
+      `The chain has no CreateX at ${CREATEX}, which deploys the contracts. Base and Base Sepolia have it.`,
+    );
   const planned: Planned[] = [];
   for (const name of Object.keys(CONTRACTS) as ContractName[]) planned.push(await plan(hre, client, { name, roles }));
   return planned;
@@ -134,6 +136,6 @@ async function compilerFileOf({ artifacts }: HardhatRuntimeEnvironment, contract
   const id = await artifacts.getBuildInfoId(contract);
   const path = id === undefined ? undefined : await artifacts.getBuildInfoPath(id);
   if (path === undefined)
-    throw new Error(`The compiler's input of ${contract} is missing: delete artifacts/ and cache/.`);
+    throw new Error(`The compiler input of ${contract} is missing: delete artifacts/ and cache/, and run this again.`);
   return path;
 }

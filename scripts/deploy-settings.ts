@@ -5,7 +5,7 @@ import { type Address, getAddress, type Hex, isAddress, isHex, zeroAddress } fro
 import { type Environment, withFiles } from "../api/platform/config/environment.ts";
 import { NETWORKS, type NetworkFacts } from "../api/platform/networks.ts";
 
-/** The networks that the contracts can be deployed to. On this machine, their ports are those of `npm start`. */
+/** The networks to which the contracts can be deployed. The local ones have the ports of `npm start`. */
 const CHAINS = {
   base: { facts: NETWORKS["eip155:8453"], local: null },
   baseSepolia: { facts: NETWORKS["eip155:84532"], local: null },
@@ -18,19 +18,19 @@ export interface DeploySettings {
   readonly network: ChainName;
   readonly facts: NetworkFacts;
   readonly rpcUrl: string;
-  /** The deployer's; null for a dry run without one. */
+  /** The deployer's key; null for a dry run without one. */
   readonly privateKey: Hex | null;
   readonly roles: Readonly<Record<"usdc" | "arbiter" | "feeRecipient", Address>>;
 }
 
-/** Where a role comes from: the environment first, then `ignition/parameters/<network>.json`. */
+/** The variable of each role. Without it, the role is read from `ignition/parameters/<network>.json`. */
 const ROLES = { usdc: null, arbiter: "ARBITER_ADDRESS", feeRecipient: "FEE_RECIPIENT_ADDRESS" } as const;
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 /**
- * What a deployment needs. A dry run sends nothing, so it needs no deployer.
- * @throws Error that names everything missing or wrong, and where it is expected.
+ * Reads the settings of a deployment. A dry run does not send anything, so it does not need a deployer.
+ * @throws Error that lists every missing or wrong setting, and where it is expected
  */
 export function readDeploySettings(network: string | undefined, given: Environment, isDryRun = false): DeploySettings {
   if (network === undefined || !isChainName(network))
@@ -60,7 +60,7 @@ export function readDeploySettings(network: string | undefined, given: Environme
   };
   const roles = { usdc: role("usdc"), arbiter: role("arbiter"), feeRecipient: role("feeRecipient") };
   if (problems.length > 0)
-    throw new Error(`Nothing can be deployed to ${network}. Missing or wrong:\n  ${problems.join("\n  ")}`);
+    throw new Error(`Cannot deploy to ${network}. Missing or wrong:\n  ${problems.join("\n  ")}`);
   return { network, facts, rpcUrl, privateKey: isKey ? privateKey : null, roles };
 }
 

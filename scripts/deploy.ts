@@ -1,5 +1,5 @@
 // Deploys the escrow, the operator, the evaluator, the settlement batch, and the log anchor: `npm run deploy -- --network
-// base`. Other roles lead to other addresses; what is already there is found, and nothing is sent for it.
+// base`. The addresses depend on the roles. Contracts that are already deployed are found, and not sent again.
 import { parseArgs } from "node:util";
 import hre from "hardhat";
 import { createPublicClient, formatEther, http, type PublicClient } from "viem";
@@ -22,7 +22,7 @@ function readArguments() {
 async function connect({ network, facts, rpcUrl }: DeploySettings): Promise<PublicClient> {
   const client = createPublicClient({ transport: http(rpcUrl), cacheTime: 0 });
   const chainId = await client.getChainId().catch(() => null);
-  if (chainId === null) throw new Error(`The node of ${network} does not answer: check ${facts.rpcVariable}.`);
+  if (chainId === null) throw new Error(`The node of ${network} does not respond: check ${facts.rpcVariable}.`);
   if (chainId !== facts.chainId)
     throw new Error(`The node of ${network} is on chain ${chainId}; expected ${facts.chainId}.`);
   return client;
@@ -33,19 +33,19 @@ const tell = (name: string, text: string) => console.log(`${name.padEnd(13)} ${t
 function report(planned: readonly Planned[], isNew: (one: Planned) => boolean): void {
   for (const one of planned) {
     if (one.obstacle !== null) {
-      tell(one.name, `is left out: ${one.obstacle}`);
+      tell(one.name, `is skipped: ${one.obstacle}`);
       continue;
     }
     tell(
       one.name,
-      `${one.address} ${one.isDeployed ? (isNew(one) ? "is deployed" : "is there") : "would be deployed"}`,
+      `${one.address} ${one.isDeployed ? (isNew(one) ? "is deployed" : "was already deployed") : "would be deployed"}`,
     );
     tell("  arguments", one.constructorArguments);
     tell("  compiler", `"input" in ${one.compilerFile}`);
   }
 }
 
-/** What the API and the indexer are told. */
+/** The variables for the API and the indexer. */
 async function environmentLines(client: PublicClient, planned: readonly Planned[]): Promise<readonly string[]> {
   const there = new Map(planned.filter(({ isDeployed }) => isDeployed).map(({ name, address }) => [name, address]));
   const escrows = [there.get("escrow"), there.get("operator")].filter((address) => address !== undefined);
@@ -55,7 +55,7 @@ async function environmentLines(client: PublicClient, planned: readonly Planned[
     `ESCROW_ADDRESSES=${escrows.join(",")}`,
     `EVALUATOR_ADDRESS=${there.get("evaluator") ?? ""}`,
     block === null
-      ? "# ESCROW_START_BLOCK: the block of the escrow's deployment, from an explorer; this node does not keep it"
+      ? "# ESCROW_START_BLOCK: the block of the escrow's deployment, from an explorer, because this node does not have it"
       : `ESCROW_START_BLOCK=${block}`,
   ];
 }
@@ -73,7 +73,7 @@ async function main(): Promise<void> {
     report(found, () => false);
     const { gas, wei } = await estimateCost(client, missing);
     console.log(
-      `\n${missing.length} transactions would be sent: ${gas} gas, about ${formatEther(wei)} ETH at the present price.`,
+      `\n${missing.length} transactions would be sent: ${gas} gas, about ${formatEther(wei)} ETH at the current price.`,
     );
     return;
   }

@@ -1,16 +1,16 @@
 import type { HardhatRuntimeEnvironment } from "hardhat/types/hre";
 import { type Address, concat, type Hex, hexToNumber, type PublicClient, pad, size, slice } from "viem";
 
-/** What code on a chain must be. */
+/** The expected code on a chain. */
 export interface ExpectedCode {
   readonly address: Address;
   /** The contract's name in the sources. */
   readonly contract: string;
-  /** What is immutable, in order of declaration. */
+  /** The values of the immutables, in order of declaration. */
   readonly immutables: readonly Hex[];
 }
 
-/** Whether the code on the chain is the compiler's output, but for the metadata at its end. */
+/** Returns whether the code on the chain is the compiler's output, ignoring the metadata at its end. */
 export async function isCompilersOutput(
   hre: HardhatRuntimeEnvironment,
   client: PublicClient,
@@ -20,7 +20,7 @@ export async function isCompilersOutput(
   return code !== undefined && withoutMetadata(code) === withoutMetadata(await fillIn(hre, expected));
 }
 
-/** The runtime code with the values filled in where the compiler left room for them. */
+/** Returns the runtime code with the immutables filled in. */
 async function fillIn(hre: HardhatRuntimeEnvironment, { contract, immutables }: ExpectedCode): Promise<Hex> {
   const { deployedBytecode, immutableReferences = {} } = await hre.artifacts.readArtifact(contract);
   const inOrder = Object.keys(immutableReferences).toSorted((a, b) => Number(a) - Number(b));
@@ -30,7 +30,7 @@ async function fillIn(hre: HardhatRuntimeEnvironment, { contract, immutables }: 
   }, deployedBytecode as Hex);
 }
 
-/** Without the metadata that solc appends: a hash of the sources, comments included. Its last two bytes say its length. */
+/** Removes the metadata that solc appends, a hash of the sources including comments. Its last two bytes are its length. */
 const withoutMetadata = (code: Hex): Hex => slice(code, 0, size(code) - hexToNumber(slice(code, -2)) - 2);
 
 function fill(code: Hex, start: number, value: Hex): Hex {

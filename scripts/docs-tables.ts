@@ -32,22 +32,22 @@ import { SCORE_TABLES } from "./score-tables.ts";
 import { table } from "./table.ts";
 
 /*
- * Writes the generated tables of the documentation between their markers: routes with prices from the running route table,
- * limits and errors from the constants; and what packages repeat. `npm run docs` writes them, and a test fails when one is
+ * `npm run docs` writes the generated tables of the documentation between their markers: routes and prices from the route
+ * table, limits and errors from the constants. It also writes the generated parts of the packages. A test fails when one is
  * stale.
  */
 
 const DOCS = fileURLToPath(new URL("../docs/", import.meta.url));
 
-/** A route as the service describes itself. */
+/** A route, from the service's own description. */
 export interface RouteLine {
   readonly method: string;
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
-  /** Decimal, like `0.25`; null if it is free or the amount varies. */
+  /** A decimal, such as `0.25`; null if the route is free or the amount varies. */
   readonly price: string | null;
-  /** The price in words. */
+  /** The price, for people. */
   readonly cost: string;
 }
 
@@ -63,10 +63,10 @@ interface Operation {
 
 const key = (byte: number) => Buffer.alloc(32, byte).toString("base64url");
 const NOWHERE = "http://127.0.0.1:1";
-/** Just enough to build the service, which calls nobody until it is called. */
+/** Just enough to build the service, which makes no calls until it is called. */
 const SETTINGS = {
   HOST: "localhost",
-  DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
+  DATABASE_URL: "postgres://user@127.0.0.1:1/none",
   ...Object.fromEntries(Object.values(NETWORKS).map(({ rpcVariable }) => [rpcVariable, NOWHERE])),
   FACILITATOR_URL: NOWHERE,
   PAY_TO_ADDRESS: `0x${"11".repeat(20)}`,
@@ -76,7 +76,7 @@ const SETTINGS = {
   DECOY_SEED: key(3),
 };
 
-/** Every route of the service, in the order of its table. */
+/** Returns every route of the service, in the order of its table. */
 export async function readRoutes(): Promise<readonly RouteLine[]> {
   const config = parseConfig(SETTINGS);
   if ("problem" in config) throw new Error(config.problem);
@@ -108,7 +108,7 @@ function routesTable(routes: readonly RouteLine[]): string {
       const rows = routes
         .filter((route) => route.tag === tag)
         .map(({ method, path, summary, cost }) => [`\`${method} ${path}\``, cost, summary]);
-      return `### ${tag}\n\n${table(["Route", "Price", "What it is"], rows)}`;
+      return `### ${tag}\n\n${table(["Route", "Price", "Description"], rows)}`;
     })
     .join("\n\n");
 }
@@ -118,26 +118,26 @@ const size = (bytes: number): string =>
   bytes >= KIB * KIB ? `${bytes / (KIB * KIB)} MiB` : `${bytes / KIB} KiB`.replace(".5", "½");
 
 const LIMITS: readonly (readonly [string, string])[] = [
-  ["Request body, unless a route takes more", size(MAX_BODY_BYTES)],
+  ["Request body, unless a route accepts more", size(MAX_BODY_BYTES)],
   ["Payment header", size(MAX_HEADER_BYTES)],
-  ["Lifetime that a 402 asks of an authorization", `${MAX_TIMEOUT_SECONDS} s`],
-  ["Lifetime that an authorization must have left on arrival", `${WINDOW_MARGIN_SECONDS} s`],
+  ["Lifetime that a 402 requests for an authorization", `${MAX_TIMEOUT_SECONDS} s`],
+  ["Remaining lifetime that an authorization needs on arrival", `${WINDOW_MARGIN_SECONDS} s`],
   ["Lifetime that the suite accepts as short", `${HYGIENE_LIMIT_SECONDS} s`],
-  ["Certificate, fresh for", `${VALID_FOR_DAYS} days`],
+  ["Freshness of a certificate", `${VALID_FOR_DAYS} days`],
   ["Session of a behavioral test", `${SESSION_MINUTES} minutes`],
-  ["USDC from one sender that a decoy sends back, from", `${formatUsd(LEAST_REFUND)} USDC`],
-  ["A decoy is watched for", `${WATCHED_DAYS} days`],
-  ["Refunds of decoys, for one sender and for all", `1 and ${REFUNDS_A_DAY} a day`],
+  ["Smallest total from one sender that a decoy refunds", `${formatUsd(LEAST_REFUND)} USDC`],
+  ["Time that a decoy is watched", `${WATCHED_DAYS} days`],
+  ["Refunds of decoys, per sender and in total", `1 and ${REFUNDS_A_DAY} per day`],
   ["On-chain history in a verification record and a score", `${WINDOW_DAYS} UTC days`],
-  ["Wallets in one batch of scores", String(MAX_WALLETS)],
-  ["Certificates on one page of the board", String(MAX_LIMIT)],
+  ["Wallets per batch of scores", String(MAX_WALLETS)],
+  ["Certificates per page of the board", String(MAX_LIMIT)],
   ["Fetches for one `http-delivery` claim", String(MAX_ATTEMPTS_V1)],
-  ["Time between two fetches of which the second has to confirm the first", `${AGAIN_AFTER_MS_V2 / 1000} s`],
-  ["Time for one fetch", `${FETCH_LIMITS_V1.deadlineMs / 1000} s`],
+  ["Time between a fetch and the one that must confirm it", `${AGAIN_AFTER_MS_V2 / 1000} s`],
+  ["Duration of one fetch", `${FETCH_LIMITS_V1.deadlineMs / 1000} s`],
   ["Redirects of one fetch", String(FETCH_LIMITS_V1.maxRedirects)],
   ["Body of one fetch", size(FETCH_LIMITS_V1.maxBodyBytes)],
-  ["Review of a verdict, within", `${CORRECTION_DAYS} days`],
-  ["Escrowed payment, refundable by anyone after", `${TIMEOUT_SECONDS / 60} minutes`],
+  ["Time to request a review of a verdict", `${CORRECTION_DAYS} days`],
+  ["Time after which anyone can refund an escrowed payment", `${TIMEOUT_SECONDS / 60} minutes`],
 ];
 
 const limitsTable = (): string => table(["Limit", "Value"], LIMITS);
@@ -154,7 +154,7 @@ const usdc = (atomic: bigint): string => `${formatUsd(atomic)} USDC`;
 
 const behaviorTable = (): string =>
   table(
-    ["Test", "Entry", "The fair order (control)", "The bad one (bait)", "A complete test"],
+    ["Test", "Entry", "Fair order (control)", "Bad order (bait)", "Complete test"],
     BAITED_KINDS.map((kind) => [
       `\`${kind.product}\``,
       usdc(kind.entry),
@@ -166,24 +166,24 @@ const behaviorTable = (): string =>
 
 const retryTable = (): string =>
   table(
-    ["The retry safety test", "Figure"],
+    ["Retry safety test", "Value"],
     [
-      ["the entry", usdc(retry.entry)],
-      ["the two orders, to the address that the entry paid", retry.orders.map(usdc).join(" and ")],
-      ["a complete test", usdc(RETRY_COST)],
-      ["a late answer comes after", `${LATE_SECONDS} s`],
-      ["the window of the lost order", `${WINDOW_SECONDS} s after its answer got lost`],
+      ["Entry", usdc(retry.entry)],
+      ["The two orders, to the address that the entry paid", retry.orders.map(usdc).join(" and ")],
+      ["Complete test", usdc(RETRY_COST)],
+      ["Delay of a late response", `${LATE_SECONDS} s`],
+      ["Window of the lost order", `${WINDOW_SECONDS} s after its response was lost`],
     ],
   );
 
 const decoysTable = (): string =>
   table(
-    ["A decoy", "Figure"],
+    ["Decoys", "Value"],
     [
-      ["is watched after its session for", `${WATCHED_DAYS} days`],
-      ["sends back a sender's money from", usdc(LEAST_REFUND)],
-      ["refunds to one sender", "1 a day"],
-      ["refunds to all senders of all decoys", `${REFUNDS_A_DAY} a day`],
+      ["Time that a decoy is watched after its session", `${WATCHED_DAYS} days`],
+      ["Smallest total from one sender that is refunded", usdc(LEAST_REFUND)],
+      ["Refunds to one sender", "1 per day"],
+      ["Refunds to all senders of all decoys", `${REFUNDS_A_DAY} per day`],
     ],
   );
 
@@ -199,13 +199,13 @@ const batchesTable = (): string => {
     const peer = multicall3[size as keyof typeof multicall3];
     return [size, used.toLocaleString("en-US"), peer.toLocaleString("en-US"), `${Math.round((100 * used) / alone)}%`];
   });
-  const last = `Of one alone (${alone.toLocaleString("en-US")})`;
-  return table(["Payments a transaction", "Gas a payment", "Through Multicall3", last], rows);
+  const last = `Share of a single payment (${alone.toLocaleString("en-US")})`;
+  return table(["Payments per transaction", "Gas per payment", "Through Multicall3", last], rows);
 };
 
 const tenthTable = (): string =>
   table(
-    ["After the simulation the payer…", "Gas that its payment adds to nine"],
+    ["After the simulation the payer…", "Gas that its payment adds to the other nine"],
     Object.entries(gas.batches.tenth).map(([change, used]) => [change, used.toLocaleString("en-US")]),
   );
 
@@ -215,10 +215,10 @@ const outcomesTable = (): string => {
     kind,
     ...Object.values(bySize).map((used) => used.toLocaleString("en-US")),
   ]);
-  return table(["Outcomes a transaction", ...Object.keys(batch.release)], rows);
+  return table(["Outcomes per transaction", ...Object.keys(batch.release)], rows);
 };
 
-/** The generated tables by name. */
+/** Returns the generated tables by name. */
 export const renderTables = (routes: readonly RouteLine[]): Readonly<Record<string, string>> => ({
   routes: routesTable(routes),
   limits: limitsTable(),
@@ -233,11 +233,11 @@ export const renderTables = (routes: readonly RouteLine[]): Readonly<Record<stri
   outcomes: outcomesTable(),
 });
 
-/** The text with every generated table filled in. */
+/** Fills every generated table into the text. */
 export function withTables(text: string, tables: Readonly<Record<string, string>>): string {
   return text.replace(/(?<=<!-- generated: (\w+) -->\n).*?(?=<!-- end -->)/gs, (_, name) => {
     const found = tables[name];
-    if (found === undefined) throw new Error(`there is no table called ${name}`);
+    if (found === undefined) throw new Error(`there is no table ${name}`);
     return `\n${found}\n\n`;
   });
 }

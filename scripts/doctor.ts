@@ -22,6 +22,6 @@ async function inspect(): Promise<readonly Finding[]> {
 const findings = await inspect();
 for (const { level, subject, text } of findings) console.log(`${LABELS[level]} ${subject}: ${text}`);
 const failures = findings.filter(({ level }) => level === "fail").length;
-console.log(failures === 0 ? "\nNothing is wrong." : `\n${failures} to mend; each line says how.`);
-// Pools and sockets of what did not answer must not keep it running.
+console.log(failures === 0 ? "\nNo problems found." : `\n${failures} to fix. Each FAIL line has the remedy.`);
+// Pools and sockets of unresponsive components must not keep the process running.
 process.exit(failures === 0 ? 0 : 1);

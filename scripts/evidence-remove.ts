@@ -6,9 +6,9 @@ import { readSettings, SettingError } from "./embedded/settings.ts";
 
 const USAGE = `Usage: npm run evidence:remove -- <id of the seller's certificate> --reason "Order of the court of Example, 12 C 34/26."
 
-Removes the evidence of an exam, what the seller answered, for a court or for somebody's privacy: permanently, and in public.
-The result, the digest of the evidence, and the entry in the log stay, so every proof still verifies; GET /cert/<id>/evidence
-returns 451 with the reason. On the database of DATABASE_URL, with the owner's role, or by the DATA_DIR of a running
+Removes the evidence of an exam (the seller's responses) by court order or for privacy. The removal is permanent and public.
+The result, the digest of the evidence, and the log entry remain, so every proof still verifies, and GET /cert/<id>/evidence
+returns 451 with the reason. Configured by DATABASE_URL, with the owner's role, or by the DATA_DIR of a running
 "npm start".`;
 const MAX_REASON = 500;
 
@@ -44,11 +44,11 @@ async function remove(client: pg.Client, id: string, reason: string): Promise<st
   );
   const [found] = rows;
   if (found === undefined) throw new SettingError(`There is no exam ${id} with a result.`);
-  if (found.removed !== null) throw new SettingError(`The evidence of ${id} was removed before: ${found.removed}`);
+  if (found.removed !== null) throw new SettingError(`The evidence of ${id} was already removed: ${found.removed}`);
   await client.query("INSERT INTO seller_exam_removal (exam, reason) VALUES ($1, $2)", [id, reason]);
   await client.query("UPDATE seller_exam_result SET evidence = NULL WHERE exam = $1", [id]);
   await client.query("COMMIT");
-  return `The evidence of ${id} is removed. Its SHA-256 was ${found.sha256}. Backups still have it until they expire.`;
+  return `Removed the evidence of ${id}. Its SHA-256 was ${found.sha256}. Backups still have it until they expire.`;
 }
 
 try {
@@ -66,7 +66,7 @@ try {
     error instanceof SettingError
       ? error.message
       : isRefused
-        ? "The role in DATABASE_URL may not remove evidence: use the owner's, as for npm run migrate."
+        ? "The role in DATABASE_URL must not remove evidence. Use the owner's role, as for npm run migrate."
         : `The removal failed: ${String((error as Error).message)}`,
   );
   process.exitCode = 1;

@@ -12,15 +12,14 @@ import { SettingError } from "./embedded/settings.ts";
 const USAGE = `Usage: npm run exam:correct -- <id of the seller's certificate> --reason "what the examiner got wrong" [--free-exam]
        npm run exam:correct -- <id of a corrected certificate> --free-exam
 
-Says beside the certificate that the examiner was wrong: for good, and in public. It counts for nothing from then on.
---free-exam grants the seller one exam of the same request free of charge, and prints the token that takes it; given again,
-before the exam was taken, it prints another token in its place. On the database of DATABASE_URL, or by the DATA_DIR and PORT
-of a running "npm start".`;
+Marks the certificate as the examiner's error, permanently and in public. The certificate then no longer counts. --free-exam
+grants the seller one free exam of the same request, and prints its token. If the exam has not been taken yet, running this
+again replaces the token. Configured by DATABASE_URL, or by the DATA_DIR and PORT of a running "npm start".`;
 const MAX_REASON = 500;
 
 interface Order {
   readonly id: string;
-  /** Null to grant alone. */
+  /** Null to only grant an exam. */
   readonly reason: string | null;
   readonly isFree: boolean;
 }
@@ -46,12 +45,12 @@ function readOrder(args: readonly string[]): Order {
 }
 
 function tell(outcome: ExamCorrected, id: string): string {
-  if ("corrected" in outcome) return `${id} of ${outcome.corrected.order.origin} is corrected, and counts no more.`;
+  if ("corrected" in outcome) return `${id} of ${outcome.corrected.order.origin} is corrected and no longer counts.`;
   switch (outcome.refused) {
     case "unknown":
       throw new SettingError(`There is no exam ${id}.`);
     case "not_published":
-      throw new SettingError(`Exam ${id} is not published: it certifies nothing that could be corrected.`);
+      throw new SettingError(`Exam ${id} is not published, so there is no certificate to correct.`);
     case "corrected":
       throw new SettingError(`Exam ${id} has already been corrected: ${outcome.reason}`);
     default:
@@ -62,8 +61,8 @@ function tell(outcome: ExamCorrected, id: string): string {
 async function grant(grants: GrantStore, id: string): Promise<string> {
   const token = randomBytes(16).toString("hex");
   if (!(await grants.grant(id, tokenSha256(token))))
-    throw new SettingError(`The exam free of charge for ${id} has already been taken.`);
-  return `Send the seller this token, which takes one exam free of charge: POST /exam/${id}/again {"token":"${token}"}`;
+    throw new SettingError(`The free exam for ${id} has already been taken.`);
+  return `Send the seller this token for one free exam: POST /exam/${id}/again {"token":"${token}"}`;
 }
 
 try {

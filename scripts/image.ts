@@ -12,17 +12,17 @@ import { PACKAGES, tarballName, WHEEL } from "../api/platform/packages.ts";
 import { TARBALLS } from "../api/site/packages/tarballs.ts";
 
 /*
- * Builds the OCI image of the service from the last commit, without Docker. The same commit and the same Debian packages make
- * the same bytes. The image has the C library from Debian, what `npm ci --omit=dev` installs, and the committed files; it has
- * no shell and no package manager.
+ * Builds the OCI image of the service from the last commit, without Docker. The same commit and the same Debian packages
+ * produce the same bytes. The image has Debian's C library, the result of `npm ci --omit=dev`, and the committed files. It
+ * has no shell or package manager.
  */
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const NAME = "agent-payment-trust";
-/** Where the files of the service are in the image. */
+/** The folder of the service's files in the image. */
 const HOME = "app";
 const USER = 65_532;
-/** The committed files that run, and those that they read. */
+/** The committed files that run, and the files that they read. */
 const COMMITTED = ["LICENSE", "package.json", "package-lock.json", "tsconfig.json"].concat([
   "api",
   "contracts",
@@ -31,7 +31,7 @@ const COMMITTED = ["LICENSE", "package.json", "package-lock.json", "tsconfig.jso
   "packages",
   "scripts",
 ]);
-/** What Node's binary and native modules link to, and the name of the distribution for scanners. */
+/** The libraries that Node's binary and native modules link to, and the distribution's name for scanners. */
 const DEBIAN_PACKAGES = ["base-files", "libc6", "libgcc-s1", "libstdc++6"];
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
 const MOST_OUTPUT = 256 * 1024 * 1024;
@@ -39,11 +39,11 @@ const MOST_OUTPUT = 256 * 1024 * 1024;
 const call = promisify(execFile);
 
 export interface BuiltImage {
-  /** Of the manifest: what `image@sha256:…` names. */
+  /** The digest of the manifest, as in `image@sha256:…`. */
   readonly digest: string;
-  /** An OCI layout, which `docker load` reads as well. */
+  /** An OCI layout that `docker load` also reads. */
   readonly archive: string;
-  /** CycloneDX. */
+  /** The bill of materials in CycloneDX. */
   readonly sbom: string;
   readonly tag: string;
 }
@@ -115,7 +115,7 @@ interface Commit {
   /** In seconds. */
   readonly time: number;
   readonly version: string;
-  /** The version if the commit is that release, else with the start of its hash: other bytes get another tag. */
+  /** The version if the commit is the release, else the version with the start of the commit's hash. */
   readonly tag: string;
 }
 
@@ -135,7 +135,7 @@ interface DebianPackage {
   readonly sha256: string;
 }
 
-/** Unpacks the Debian packages, and notes them where scanners of images without dpkg look. */
+/** Unpacks the Debian packages, and lists them for scanners of images without dpkg. */
 async function unpackDebian(work: string, rootfs: string): Promise<readonly DebianPackage[]> {
   const debs = join(work, "debs");
   await mkdir(debs);
@@ -160,7 +160,7 @@ async function unpackDebian(work: string, rootfs: string): Promise<readonly Debi
     `root:x:0:0::/root:/sbin/nologin\ntrust:x:${USER}:${USER}::/:/sbin/nologin\n`,
   );
   await writeFile(join(rootfs, "etc/group"), `root:x:0:\ntrust:x:${USER}:\n`);
-  // Docker and Kubernetes mount their own; Ponder listens on localhost.
+  // Ponder listens on localhost. Docker and Kubernetes mount their own file.
   await writeFile(join(rootfs, "etc/hosts"), "127.0.0.1 localhost\n::1 localhost\n");
   return found;
 }
@@ -172,7 +172,7 @@ async function checkOut(app: string): Promise<void> {
   await rm(archive);
 }
 
-/** The packages that the service serves. Building them takes development packages, which the image does not have. */
+/** Builds the packages that the service serves, because the image does not have the development dependencies. */
 async function buildTarballs(app: string): Promise<void> {
   const borrowed = join(app, "node_modules");
   await symlink(join(ROOT, "node_modules"), borrowed);
@@ -192,8 +192,8 @@ interface Installed {
 }
 
 /**
- * CycloneDX of what npm has installed, by its own list, and of Debian's packages. `npm sbom` refuses a tree with another version
- * than a peer dependency asks for.
+ * Returns the CycloneDX of the packages that npm installed, from its own list, and of Debian's packages. `npm sbom` rejects a
+ * tree with an unmet peer dependency.
  */
 async function billOfMaterials(app: string, commit: Commit, debian: readonly DebianPackage[]): Promise<string> {
   const { packages } = JSON.parse(await readFile(join(app, "node_modules/.package-lock.json"), "utf8"));
@@ -233,15 +233,15 @@ interface Blob {
 }
 
 interface Layer extends Blob {
-  /** Of the uncompressed archive. */
+  /** The digest of the uncompressed archive. */
   readonly diffId: string;
 }
 
-/** An archive that depends on the files alone, not on when and by whom they were written. */
+/** Options for an archive that depends only on the files, not on their owners and times. */
 const reproducible = ({ time }: Commit): readonly string[] =>
   `--sort=name --mtime=@${time} --owner=0 --group=0 --numeric-owner --format=gnu`.split(" ");
 
-/** Everything can be read, and only root can write. */
+/** Everyone can read, and only root can write. */
 const SAME_MODES = "--mode=u+rw,go=u,go-w";
 
 async function writeLayer(
@@ -327,7 +327,7 @@ async function writeIndex(layout: string, { commit, manifest, config, layers }: 
       },
     ],
   });
-  // For Docker before 25, which reads no OCI layout.
+  // For Docker before 25, which does not read OCI layouts.
   await write("manifest.json", [
     { Config: path(config), RepoTags: [`${NAME}:${commit.tag}`], Layers: layers.map(path) },
   ]);

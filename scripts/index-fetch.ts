@@ -5,8 +5,8 @@ import { parseFetchSettings } from "../indexer/fetch/settings.ts";
 
 const USAGE = `Usage: npm run index:fetch -- <folder>
 
-Fetches USDC's authorized transfers from nodes of Base into the folder: a file for each UTC day, up to the newest block
-that is final on all of them. Run it again to go on. Configured by FETCH_RPC_URLS (or BASE_RPC_URL), FETCH_PER_SECOND, START_BLOCK.`;
+Fetches USDC's authorized transfers from nodes of Base into the folder, one file per UTC day, up to the newest block that is
+final on all nodes. Run the command again to continue. Configured by FETCH_RPC_URLS (or BASE_RPC_URL), FETCH_PER_SECOND, START_BLOCK.`;
 
 const [folder, ...more] = process.argv.slice(2);
 const settings = parseFetchSettings(process.env);
@@ -19,6 +19,6 @@ try {
 } catch (error) {
   const isOfNodes = error instanceof ProviderError || error instanceof TooMuchError;
   if (error instanceof FetchError) console.error(error.message);
-  else console.error(isOfNodes ? `${error.message}. Run it again to go on` : error);
+  else console.error(isOfNodes ? `${error.message}. Run the command again to continue` : error);
   process.exitCode = 1;
 }

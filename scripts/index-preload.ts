@@ -10,8 +10,8 @@ import { parseSettings } from "../indexer/settings.ts";
 
 const USAGE = `Usage: npm run index:preload -- <transfers.csv | transfers.csv.gz | folder> ...
 
-Builds the rows of the index from files of USDC transfers, in the schema INDEX_HISTORY. Configured like the indexer.
-The columns: block, time, transaction, log_index, from, to, value, authorized. docs/index-history.md describes them.`;
+Builds the index's rows from files of USDC transfers, in the schema INDEX_HISTORY. Configured like the indexer. The columns
+are block, time, transaction, log_index, from, to, value, authorized. docs/index-history.md describes them.`;
 
 async function preload(files: readonly string[]): Promise<string> {
   if (files.length === 0) throw new UnfitHistoryError(USAGE);
@@ -19,7 +19,7 @@ async function preload(files: readonly string[]): Promise<string> {
   if ("problem" in given) throw new UnfitHistoryError(given.problem);
   const schema = given.historySchema;
   if (schema === null)
-    throw new UnfitHistoryError("INDEX_HISTORY is missing: expected the name of the schema to create, like history");
+    throw new UnfitHistoryError("INDEX_HISTORY is missing: expected the name of the schema to create, such as history");
   const settings = await withOperators(given, connectChain(...given.rpcUrls));
   const db = new pg.Client({ connectionString: given.databaseUrl, application_name: "index_preload" });
   db.on("error", () => undefined);
@@ -32,9 +32,9 @@ async function preload(files: readonly string[]): Promise<string> {
   }
 }
 
-/** PostgreSQL takes back what is not committed, and DuckDB's folder is removed at the exit. */
+/** PostgreSQL rolls back, and DuckDB's folder is removed on exit. */
 function stop(reason: string): never {
-  console.error(`${reason}. Nothing is half made; run this again`);
+  console.error(`${reason}. Nothing was changed. Run this again`);
   process.exit(1);
 }
 

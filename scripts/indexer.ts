@@ -5,7 +5,7 @@ import { COMPILE_CACHE } from "./embedded/compile-cache.ts";
 
 const STOP_MS = 12_000;
 
-// For Ponder, which inherits it and restarts a second sooner.
+// Ponder inherits the cache and restarts a second faster.
 process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
 const settings = parseSettings(process.env);
 if ("problem" in settings) {
@@ -16,11 +16,11 @@ if ("problem" in settings) {
 const stopping = new AbortController();
 const stop = () => {
   stopping.abort();
-  // A database or node that does not answer must not keep this process alive: Ponder is closed or killed well before.
+  // An unresponsive database or node must not keep this process alive. Ponder is closed or killed well before.
   setTimeout(() => process.exit(0), STOP_MS).unref();
 };
 process.on("SIGTERM", stop).on("SIGINT", stop);
-// The kernel closes standard input when the parent is gone, however it ended.
+// The kernel closes standard input when the parent has ended for any reason.
 if (process.env.SUPERVISED === "1") process.stdin.once("close", stop).once("end", stop).resume();
 
 const log = pino({ name: "indexer", level: settings.logLevel });

@@ -3,9 +3,9 @@ import { parseConfig } from "../api/platform/config/config.ts";
 import { connect } from "../api/platform/db/connection.ts";
 import { changeInstallation } from "../api/platform/db/installation.ts";
 
-const USAGE = `Usage: npm run installation:change -- --reason "why the address, arbiter, origin, or key is another one now"
+const USAGE = `Usage: npm run installation:change -- --reason "why the address, arbiter, origin, or key changed"
 
-Records, permanently, that the installation of DATABASE_URL runs with the API's current environment from now on.`;
+Records permanently that the installation of DATABASE_URL runs with the API's current environment from now on.`;
 
 function readReason(): string | null {
   try {
@@ -24,7 +24,7 @@ async function main(): Promise<string | null> {
   const pool = connect(config.databaseUrl, 1);
   try {
     const isRecorded = await changeInstallation(pool, config, reason);
-    console.log(isRecorded ? "The change is recorded; restart the service." : "There is nothing to change.");
+    console.log(isRecorded ? "The change is recorded; restart the service." : "No change to record.");
     return null;
   } catch (error) {
     return `The change was not recorded: ${(error as Error).message}`;

@@ -1,4 +1,4 @@
-// Makes the secrets of an installation, and names the accounts to fund: `npm run keys -- trust.env`.
+// Generates the secrets of an installation, and lists the accounts to fund: `npm run keys -- trust.env`.
 import { randomBytes } from "node:crypto";
 import { appendFileSync, chmodSync, existsSync, readFileSync } from "node:fs";
 import { parseArgs, parseEnv } from "node:util";
@@ -10,12 +10,12 @@ import type { Hex } from "../api/platform/wallet.ts";
 
 const USAGE = `Usage: npm run keys -- <file>
 
-Adds the secrets that the file lacks, which only its owner may read, and prints what to fund. What is in the file stays.`;
+Adds missing secrets to the file, which only its owner may read, and prints the accounts to fund. Existing secrets stay.`;
 
 const { name: main, isTest } = NETWORKS[MAIN_NETWORK];
 const { name: test } = NETWORKS[TEST_NETWORK];
 
-/** Variables of 32 random bytes, and what each is for. */
+/** Variables with 32 random bytes, and the purpose of each. */
 const SECRETS = {
   SIGNING_KEY: "signs certificates, credentials, and verdicts",
   LOG_KEY: "signs the transparency log",
@@ -24,7 +24,7 @@ const SECRETS = {
 } as const;
 
 interface Account {
-  /** What to send to it. */
+  /** The funds to send to it. */
   readonly funds: string;
   readonly purpose: string;
 }
@@ -45,7 +45,7 @@ const ACCOUNTS = {
   DEPLOYER_PRIVATE_KEY: {
     funds: `0.005 ETH on ${main}`,
     purpose:
-      "gas of npm run deploy, whose --dry-run shows the amount; then delete this line, no other program reads it",
+      "gas of npm run deploy, whose --dry-run shows the amount. Delete this line afterward; no other program reads it",
   },
 } as const satisfies Readonly<Record<string, Account>>;
 
@@ -53,7 +53,7 @@ type AccountName = keyof typeof ACCOUNTS;
 
 const names = <Name extends string>(of: Readonly<Record<Name, unknown>>) => Object.keys(of) as Name[];
 
-/** What is wrong with the secrets that are there, a line each. */
+/** Returns the problems of existing secrets, one per line. */
 function problemsOf(given: Readonly<Record<string, string>>): readonly string[] {
   const check = (name: string, schema: ReturnType<typeof key32> | ReturnType<typeof accountKey>) => {
     const { error } = given[name] ? schema.safeParse(given[name]) : {};
@@ -65,12 +65,12 @@ function problemsOf(given: Readonly<Record<string, string>>): readonly string[] 
   ];
 }
 
-/** The secrets and what follows from them, in the order of the file; those that are given stay. */
+/** Returns the secrets and derived values, in the order of the file. Existing ones stay. */
 function complete(given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const secrets = names(SECRETS).map((name) => [name, given[name] || randomBytes(32).toString("base64url")] as const);
   const unwanted = [
     ...(given.FACILITATOR_URL ? ["FACILITATOR_PRIVATE_KEY"] : []),
-    // It is deleted after the deployment.
+    // The operator deletes it after the deployment.
     ...(given.SIGNING_KEY && !given.DEPLOYER_PRIVATE_KEY ? ["DEPLOYER_PRIVATE_KEY"] : []),
   ];
   const wanted = names(ACCOUNTS).filter((name) => !unwanted.includes(name));
@@ -96,7 +96,7 @@ function tell(all: Readonly<Record<string, string>>): void {
   }
   if (isTest) console.log("\nTest ETH and test USDC are free at faucets of Coinbase and Circle.");
   console.log(
-    "\nSet PAY_TO_ADDRESS to an account of yours that can send USDC, whose key is in no file here. It needs no funds.\nBack the file up, apart from the database: docs/keys.md.",
+    "\nSet PAY_TO_ADDRESS to your own account that can send USDC, and keep its key elsewhere. It needs no funds.\nBack up the file separately from the database (docs/keys.md).",
   );
 }
 

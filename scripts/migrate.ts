@@ -4,7 +4,7 @@ import pg from "pg";
 import { readDatabaseUrl } from "../api/platform/config/environment.ts";
 import { releaseProblem } from "../api/platform/db/connection.ts";
 
-/** The schema of the first release: `schema.sql` of each folder of `api/`, after those that it needs. */
+/** The schema of the first release: the `schema.sql` files of `api/`, each after the ones that it needs. */
 const BASELINE = [
   "platform/db",
   "log",
@@ -22,13 +22,13 @@ const BASELINE = [
   "board",
 ];
 
-/** Changes since the first release, oldest first: files of `scripts/migrations/`. A released one never changes. */
+/** Changes since the first release, oldest first, as files in `scripts/migrations/`. A released file never changes. */
 const LATER: readonly string[] = [];
 
-/** Any number: concurrent migrations of one database use it to wait for each other. */
+/** An arbitrary number. Concurrent migrations of a database use this lock to wait for each other. */
 const LOCK = 7_402_402;
 
-/** A statement that waits for a table makes every later query of that table wait behind it. */
+/** A statement that waits for a table lock blocks every later query of that table. */
 const LOCKED_WITHIN = "10s";
 
 const RECORDS = `CREATE SCHEMA IF NOT EXISTS migrations;
@@ -38,7 +38,7 @@ const RECORDS = `CREATE SCHEMA IF NOT EXISTS migrations;
     at timestamptz NOT NULL DEFAULT now()
   );
   COMMENT ON TABLE migrations.applied IS 'Migrations that have run.';
-  COMMENT ON COLUMN migrations.applied.sha256 IS 'of the migration''s SQL'`;
+  COMMENT ON COLUMN migrations.applied.sha256 IS 'SHA-256 of the migration''s SQL'`;
 
 const UNRELEASED =
   "A database of an unreleased version cannot be upgraded: start with an empty one (npm start: remove its data directory, DATA_DIR).";
@@ -50,13 +50,13 @@ export interface Migration {
 
 const read = (path: string): string => readFileSync(new URL(`../${path}.sql`, import.meta.url), "utf8");
 
-/** Every migration, in the order in which they run. */
+/** Returns every migration, in the order in which they run. */
 export const migrations = (): readonly Migration[] => [
   { name: "baseline", sql: BASELINE.map((name) => read(`api/${name}/schema`)).join("\n") },
   ...LATER.map((name) => ({ name, sql: read(`scripts/migrations/${name}`) })),
 ];
 
-/** Brings the database to the latest schema; needs the role that owns it. Running it again changes nothing. */
+/** Migrates the database to the latest schema, with the role that owns it. Running it again has no effect. */
 export async function migrate(ownerUrl: string, all = migrations()): Promise<void> {
   const client = new pg.Client({ connectionString: ownerUrl, keepAlive: true, connectionTimeoutMillis: 10_000 });
   await client.connect();
@@ -77,7 +77,7 @@ export async function migrate(ownerUrl: string, all = migrations()): Promise<voi
 interface Rights {
   readonly owner: string;
   readonly database: string;
-  /** The roles that it would have to create and may not. */
+  /** The missing roles that it may not create. */
   readonly roles: readonly string[];
   readonly schemas: boolean;
   readonly tables: boolean;
@@ -89,11 +89,11 @@ const RIGHTS = `SELECT current_user AS owner, current_database() AS database,
   has_database_privilege(current_database(), 'CREATE WITH GRANT OPTION') AS schemas,
   has_schema_privilege('public', 'CREATE') AS tables`;
 
-/** What an administrator has to run first, because the role of this connection may not; null if it may. */
+/** Returns the message with the statements that an administrator must run first, or null if this role has the rights. */
 async function missingRights(client: pg.Client): Promise<string | null> {
   const { rows } = await client.query<Rights>(RIGHTS);
   const [found] = rows;
-  if (found === undefined) throw new Error("PostgreSQL returned no rights.");
+  if (found === undefined) throw new Error("PostgreSQL did not return the rights.");
   const [owner, database] = [found.owner, found.database].map((name) => client.escapeIdentifier(name));
   const statements = [
     ...found.roles.map((role) => `CREATE ROLE ${role} NOLOGIN;`),
@@ -101,10 +101,10 @@ async function missingRights(client: pg.Client): Promise<string | null> {
     ...(found.tables ? [] : [`GRANT CREATE ON SCHEMA public TO ${owner};`]),
   ];
   if (statements.length === 0) return null;
-  return `The role ${owner} lacks rights, and nothing was changed. Have an administrator run this in the database ${database}, then run the migration again:\n\n${statements.map((text) => `  ${text}\n`).join("")}`;
+  return `The role ${owner} lacks rights. Nothing was changed. Have an administrator run this in the database ${database}, then run the migration again:\n\n${statements.map((text) => `  ${text}\n`).join("")}`;
 }
 
-/** The SHA-256 of each migration that has run, by its name. */
+/** Returns the SHA-256 of each migration that has run, by name. */
 async function readApplied(client: pg.Client): Promise<ReadonlyMap<string, Buffer>> {
   const { rows } = await client.query<{ name: string; sha256: Buffer }>("SELECT name, sha256 FROM migrations.applied");
   const { rowCount: used } = await client.query("SELECT WHERE to_regclass('payment') IS NOT NULL");
@@ -118,7 +118,7 @@ async function apply(client: pg.Client, { name, sql }: Migration, applied: Buffe
   if (applied?.equals(sha256)) return;
   if (applied !== null)
     throw new Error(
-      `The migration "${name}" has changed since it ran on this database. Put a change of a released schema in a new migration. ${UNRELEASED}`,
+      `The migration "${name}" has changed since it ran on this database. Put changes to a released schema in a new migration. ${UNRELEASED}`,
     );
   await client.query("BEGIN");
   try {

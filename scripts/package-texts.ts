@@ -3,15 +3,15 @@ import { CAPABILITIES, SINGLE_PRODUCTS } from "../packages/verifier/src/vocabula
 import type { RouteLine } from "./docs-tables.ts";
 
 /*
- * What packages repeat of the service: names where nothing can be imported, and prices. `npm run docs` writes them, and a
- * test fails when one is stale.
+ * The service's names and prices in packages that cannot import them. `npm run docs` writes them, and a test fails when one
+ * is stale.
  */
 
 const quoted = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(", ");
 const code = (names: readonly string[]): readonly string[] => names.map((name) => `\`${name}\``);
 const ofBoth = (names: readonly string[]): string => new Intl.ListFormat("en-US").format(names);
 
-/** The text with each match replaced; a pattern that matches nothing is out of date. */
+/** Replaces each match. @throws Error if nothing matches, because then the pattern is out of date */
 function filled(text: string, pattern: RegExp, by: string | ((...groups: string[]) => string)): string {
   if (text.search(pattern) < 0) throw new Error(`no part of the text matches ${pattern}`);
   return text.replace(pattern, by as string);
@@ -24,7 +24,7 @@ const listed = (text: string): string =>
 
 const networks = Object.values(NETWORKS);
 
-/** By file, relative to `packages/`. */
+/** The generated parts, by file relative to `packages/`. */
 const FILLS: Readonly<Record<string, Fill>> = {
   "action/src/vocabulary.ts": () =>
     `// Written by \`npm run docs\`: the action also works without the folders of the other packages.
@@ -89,10 +89,10 @@ export type Network = keyof typeof NETWORKS;
     ),
 };
 
-/** The files that are filled in, relative to `packages/`. */
+/** The files with generated parts, relative to `packages/`. */
 export const PACKAGE_TEXTS: readonly string[] = Object.keys(FILLS);
 
-/** A package's file with the service's names and prices. */
+/** Returns a package's file with the service's names and prices filled in. */
 export function packageText(file: string, text: string, routes: readonly RouteLine[]): string {
   const priceOf = (path: string): string => {
     const price = routes.find((route) => route.path === path)?.price;

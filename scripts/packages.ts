@@ -9,22 +9,22 @@ import { TARBALLS } from "../api/site/packages/tarballs.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const FOLDERS = PACKAGES.map(({ folder }) => join("packages", folder));
-/** What the tarballs were last built from. */
+/** The file with the digest of the tarballs' sources. */
 const DIGEST = "built-from";
 const call = promisify(execFile);
 
-/** Whether a file of a package's folder goes into its build. */
+/** Whether a file in a package's folder is part of its sources. */
 const isSource = (path: string): boolean => !/(^|\/)(dist|node_modules|__pycache__)(\/|$)/.test(relative(ROOT, path));
 
 /**
- * Packs the npm packages the service serves, unless their sources are unchanged. It builds in a copy, so that several
- * programs may do so at once. Returns whether there was anything to do.
+ * Packs the npm packages that the service serves, unless their sources are unchanged. It builds in a copy, so that programs
+ * can build concurrently. Returns whether it built anything.
  */
 export async function buildPackages(into: string = TARBALLS): Promise<boolean> {
   const digest = await digestOfFiles(FOLDERS);
   if ((await builtFrom(into)) === digest) return false;
   await mkdir(into, { recursive: true });
-  // Inside the project, whose compiler and types it uses.
+  // The copy is inside the project, to use its compiler and types.
   await mkdir(TARBALLS, { recursive: true });
   const copy = await mkdtemp(join(TARBALLS, "build-"));
   try {
@@ -45,7 +45,7 @@ async function digestOfFiles(folders: readonly string[]): Promise<string> {
     folders.map((folder) => readdir(join(ROOT, folder), { recursive: true, withFileTypes: true })),
   );
   const files = entries.flat().flatMap((entry) => (entry.isFile() ? [join(entry.parentPath, entry.name)] : []));
-  // The compiler's version is in the lock file.
+  // The lock file has the compiler's version.
   for (const path of [join(ROOT, "tsconfig.json"), join(ROOT, "package-lock.json"), ...files.filter(isSource).sort()])
     hash.update(`${relative(ROOT, path)}\0`).update(
       createHash("sha256")
@@ -55,7 +55,7 @@ async function digestOfFiles(folders: readonly string[]): Promise<string> {
   return hash.digest("hex");
 }
 
-/** The digest that all tarballs of a folder were built from; null if one of them is missing. */
+/** Returns the digest of the sources of a folder's tarballs, or null if a tarball is missing. */
 async function builtFrom(folder: string): Promise<string | null> {
   const present = await readdir(folder).catch(() => [] as string[]);
   if (![DIGEST, ...PACKAGES.map(tarballName)].every((name) => present.includes(name))) return null;
@@ -64,10 +64,10 @@ async function builtFrom(folder: string): Promise<string | null> {
 
 const PYTHON_PACKAGE = join(ROOT, "packages", "python");
 const PYTHONS = ["python3", "python3.14", "python3.13", "python3.12", "python3.11", "python3.10"];
-/** What the wheel was last built from. */
+/** The file with the digest of the wheel's sources. */
 const WHEEL_DIGEST = "wheel-built-from";
 
-/** The name of a Python that runs the Python package, with `venv`; null if there is none. */
+/** Returns the name of a suitable Python with `venv`, or null. */
 export async function recentPython(): Promise<string | null> {
   const check = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))";
   for (const name of PYTHONS) if ((await call(name, ["-c", check]).catch(() => null)) !== null) return name;
@@ -76,7 +76,7 @@ export async function recentPython(): Promise<string | null> {
 
 /**
  * Builds the wheel of the Python package, unless its sources are unchanged.
- * @returns false where Python 3.10, or the package index with the build's backend, cannot be had
+ * @returns false if Python 3.10, or the package index with the build backend, is not available
  */
 export async function buildWheel(into: string = TARBALLS): Promise<boolean> {
   const digest = await digestOfFiles(["packages/python"]);
@@ -101,11 +101,11 @@ export async function buildWheel(into: string = TARBALLS): Promise<boolean> {
   }
 }
 
-/** Whether pip failed because it could not reach an index. */
+/** Whether pip failed because it could not reach a package index. */
 export const isIndexMissing = (error: unknown): boolean =>
   /No matching distribution|connection broken|NewConnectionError/i.test((error as { stderr?: string }).stderr ?? "");
 
-/** What went wrong, and what it means; null if the tarballs exist. */
+/** Builds the packages. Returns the problem and its effect, or null if the tarballs exist. */
 export async function packagesProblem(): Promise<string | null> {
   try {
     await buildPackages();
@@ -113,8 +113,8 @@ export async function packagesProblem(): Promise<string | null> {
     return null;
   } catch (error) {
     const { stderr, stdout, message } = error as { stderr?: string; stdout?: string; message: string };
-    const said = [stdout, stderr].map((text) => text?.trim()).filter(Boolean);
-    return `The npm packages could not be built, so the service cannot serve them: ${said.join("\n") || message}`;
+    const output = [stdout, stderr].map((text) => text?.trim()).filter(Boolean);
+    return `The npm packages could not be built, so the service cannot serve them: ${output.join("\n") || message}`;
   }
 }
 

@@ -1,6 +1,6 @@
 // Proves the promises of test/contracts/solidity/Promises.sol about the deployed bytecode, for all values, with Halmos:
-// `npm run prove`, and `npm run prove -- --function check_aRefund` for some of them. Halmos is a Python program that reads
-// what Foundry builds; Hardhat's compiler says the same, in other files.
+// `npm run prove`, or `npm run prove -- --function check_aRefund` for some of them. Halmos is a Python program that reads
+// Foundry's build. Hardhat's compiler has the same output, in different files.
 import { spawnSync } from "node:child_process";
 import { chmodSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, delimiter, dirname, join } from "node:path";
@@ -11,13 +11,13 @@ import { buildContracts } from "./embedded/build-contracts.ts";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const HALMOS = "halmos@0.3.3";
 const HOME = join(ROOT, "cache", "halmos");
-/** What the properties deploy: the first two by name, as they will be on Base. */
+/** The contracts that the properties deploy. The first two are deployed by name, as on Base. */
 const DEPLOYED = ["Escrow", "ArbiterOperator", "dev/AuthCaptureEscrowStandIn", "dev/Eip3009CollectorStandIn"];
 const OPTIONS = ["--forge-build-out", "out", "--solver-timeout-assertion", "120s", "--statistics"];
 
 const METADATA = { compiler: { version: "0.8.37" } };
 
-/** The compiler's answer, as far as it is used. */
+/** The part of the compiler's output that is used. */
 interface Output {
   readonly sources: Readonly<Record<string, { readonly id: number; readonly ast: object }>>;
   readonly contracts: Readonly<Record<string, Readonly<Record<string, Compiled>>>>;
@@ -32,13 +32,13 @@ interface Compiled {
   };
 }
 
-/** A contract that Hardhat has compiled: the artifact's folder, where the build's answer is too, and the source. */
+/** A contract that Hardhat has compiled: the folder with the artifact and the compiler's output, and the source. */
 interface Source {
   readonly artifacts: string;
   readonly path: string;
 }
 
-/** Writes what Hardhat has compiled where Foundry would have put it. */
+/** Writes Hardhat's output to the places where Foundry would put it. */
 function layOut(): void {
   rmSync(HOME, { recursive: true, force: true });
   const tests = globSync("test/contracts/solidity/{*Promises.t,ModelUsdc}.sol", { cwd: ROOT });
@@ -66,7 +66,7 @@ function write(file: string, value: object): void {
   writeFileSync(path, JSON.stringify(value));
 }
 
-/** Halmos calls `forge build` first; what it would build is there. */
+/** Halmos first calls `forge build`, whose output already exists. */
 function standInForForge(): string {
   const folder = join(HOME, "bin");
   mkdirSync(folder, { recursive: true });
@@ -75,7 +75,7 @@ function standInForForge(): string {
   return folder;
 }
 
-/** The command that runs Halmos here, or null. */
+/** Returns the command that runs Halmos on this machine, or null. */
 function findHalmos(): readonly [string, ...string[]] | null {
   const runs = (command: string, ...args: string[]) => spawnSync(command, args, { stdio: "ignore" }).status === 0;
   if (runs("halmos", "--version")) return ["halmos"];
@@ -85,7 +85,7 @@ function findHalmos(): readonly [string, ...string[]] | null {
 const halmos = findHalmos();
 if (halmos === null) {
   console.error(
-    "Halmos is not here. Either install uv (https://docs.astral.sh/uv), which fetches it when it is needed, or use Python 3.11\n" +
+    "Halmos is not installed. Either install uv (https://docs.astral.sh/uv), which fetches it when needed, or use Python 3.11\n" +
       `or later: python3 -m venv .halmos && .halmos/bin/pip install ${HALMOS.replace("@", "==")} && PATH=$PWD/.halmos/bin:$PATH npm run prove\n` +
       "The same properties run as fuzz tests in npm test.",
   );

@@ -8,7 +8,7 @@ import { usdcEventsAbi } from "../contracts/abi.ts";
 
 const [AUTHORIZATION_USED, TRANSFER] = usdcEventsAbi;
 
-/** USDC that arrived and that no row of the journal accounts for. */
+/** USDC that arrived without a matching row in the journal. */
 export interface UnknownReceipt {
   readonly transaction: Hex;
   readonly block: number;
@@ -16,13 +16,13 @@ export interface UnknownReceipt {
   readonly from: Address;
   /** Atomic units. */
   readonly value: bigint;
-  /** The nonce of the authorization it was paid with; null for a plain transfer. */
+  /** The nonce of the authorization, or null for a plain transfer. */
   readonly nonce: Hex | null;
-  /** What the journal says of that authorization; null if it does not know it. */
+  /** The journal's state of that authorization, or null if it has none. */
   readonly row: string | null;
 }
 
-/** A row of the journal whose settlement the chain does not show. */
+/** A row of the journal whose settlement is not on the chain. */
 export interface UnshownRow {
   readonly transaction: Hex;
   readonly block: number;
@@ -46,14 +46,14 @@ export interface ReconcileParts {
   readonly chain: Pick<ChainReader, "client" | "logs" | "finality">;
   readonly network: Network;
   readonly payTo: Address;
-  /** What escrow contracts, and the stores of operators, pay out is accounted for by their own events. */
+  /** Escrow contracts and operators' token stores. Their own events account for their payouts. */
   readonly escrows: readonly Address[];
-  /** Blocks; by default from the journal's first payment to the newest final block. */
+  /** Block numbers. The default is from the journal's first payment to the newest final block. */
   readonly range: { readonly from: number | null; readonly to: number | null };
   readonly progress: (block: bigint, last: bigint) => void;
 }
 
-/** Compares what the chain shows with what the journal says; null if the journal has no payment to begin at. */
+/** Compares the chain with the journal. Returns null if the journal has no payment. */
 export async function reconcile(parts: ReconcileParts): Promise<Reconciliation | null> {
   const { chain, network, range } = parts;
   const final = Number((await chain.finality.confirmed())?.number ?? 0n);
@@ -78,7 +78,7 @@ export async function reconcile(parts: ReconcileParts): Promise<Reconciliation |
   return { network, fromBlock, toBlock, unknown, unshown };
 }
 
-/** A day before the first payment arrived: its authorization may have been used by then. */
+/** Returns the block a day before the first payment arrived, because its authorization may already have been used. */
 async function firstBlock({ db, network }: ReconcileParts): Promise<number | null> {
   const { chainId, blockSeconds } = NETWORKS[network];
   const { rows } = await db.query<{ first: string | null }>(
@@ -91,7 +91,7 @@ async function firstBlock({ db, network }: ReconcileParts): Promise<number | nul
 
 type Row = UnshownRow & { readonly logIndex: number };
 
-/** `logIndex` is that of the Transfer: the log after the use of the authorization. */
+/** `logIndex` is the index of the Transfer, which is the log after the use of the authorization. */
 async function rowsIn({ db, network }: ReconcileParts, from: number, to: number): Promise<Row[]> {
   const { rows } = await db.query(
     `SELECT tx, block_number, log_index, payer, nonce, value, pay_to, state FROM payment
@@ -140,7 +140,7 @@ async function transfersTo(
   return found;
 }
 
-/** Which authorization a transfer was paid with, and what the journal knows of that. */
+/** Returns the authorization of a transfer, and its state in the journal. */
 async function explained({ db, chain, network }: ReconcileParts, transfer: Transfer): Promise<UnknownReceipt> {
   const { to: _, ...receipt } = transfer;
   const { logs } = await chain.client.getTransactionReceipt({ hash: transfer.transaction });
@@ -154,6 +154,6 @@ async function explained({ db, chain, network }: ReconcileParts, transfer: Trans
     [NETWORKS[network].chainId, bytes(transfer.from), bytes(nonce)],
   );
   const [row] = rows;
-  const said = row?.reason ? `${row.state} (${row.reason})` : row?.state;
-  return { ...receipt, nonce, row: said ?? null };
+  const state = row?.reason ? `${row.state} (${row.reason})` : row?.state;
+  return { ...receipt, nonce, row: state ?? null };
 }

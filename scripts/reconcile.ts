@@ -11,9 +11,9 @@ import { type Reconciliation, reconcile, type UnknownReceipt } from "./reconcile
 
 const USAGE = `Usage: npm run reconcile -- [--network base|base-sepolia] [--from <block>] [--to <block>] [--json]
 
-Lists USDC that PAY_TO_ADDRESS received and the journal does not know, and payments in the journal that the chain does
-not show. Reads only. Looks from a day before the journal's first payment to the newest final block, on every network.
-Exits with 1 if it finds anything, with 2 if it cannot tell. Configured like the API: by DATABASE_URL and its other
+Lists USDC that PAY_TO_ADDRESS received but that is not in the journal, and payments in the journal that are not on the chain.
+It changes nothing. It covers every network, from a day before the journal's first payment to the newest final block. Exits
+with 1 if it finds a difference, and with 2 if it cannot check. Configured like the API: by DATABASE_URL and its other
 variables, or by the DATA_DIR and PORT of a running "npm start".`;
 
 interface Order {
@@ -44,7 +44,7 @@ function readOrder(args: readonly string[]): Order {
 
 function blockOf(text: string | undefined): number | null {
   if (text === undefined) return null;
-  if (!/^\d{1,15}$/.test(text)) throw new Error(`Expected the number of a block, not ${JSON.stringify(text)}.`);
+  if (!/^\d{1,15}$/.test(text)) throw new Error(`Expected a block number, not ${JSON.stringify(text)}.`);
   return Number(text);
 }
 
@@ -65,7 +65,7 @@ async function compare(config: Config, { networks, from, to }: Order): Promise<(
     for (const network of networks) {
       const chain = createChain(network, { rpcUrl: config.rpcUrls[network], logBlockRange, rpcBatch });
       const progress = progressOf(network);
-      // They are on the main network only.
+      // The escrows are only on the main network.
       const contracts = network === MAIN_NETWORK ? escrowAddresses : [];
       const operators = await readOperators(chain.client, contracts);
       const escrows = [...contracts, ...operators.map(({ store }) => store)];
@@ -77,12 +77,12 @@ async function compare(config: Config, { networks, from, to }: Order): Promise<(
   }
 }
 
-/** A line every few seconds: a long range takes minutes. */
+/** Prints a line every few seconds, because a long range takes minutes. */
 function progressOf(network: Network) {
-  let said = Date.now();
+  let printedAt = Date.now();
   return (block: bigint, last: bigint) => {
-    if (Date.now() - said < 5_000) return;
-    said = Date.now();
+    if (Date.now() - printedAt < 5_000) return;
+    printedAt = Date.now();
     console.error(`${NETWORKS[network].key}: block ${block} of ${last}`);
   };
 }
@@ -108,7 +108,7 @@ function kindOf({ nonce, row }: UnknownReceipt): string {
   return `nonce ${nonce}, ${row === null ? "not in the journal" : `in the journal as ${row}`}`;
 }
 
-/** In one line; a connection refused on every address has no message of its own. */
+/** Returns the error in one line. A connection refused on every address has only a code, no message. */
 const causeOf = (error: unknown): string =>
   String((error as Error).message || (error as NodeJS.ErrnoException).code).split("\n")[0] ?? "";
 
@@ -119,6 +119,6 @@ try {
   else for (const one of all) tell(one);
   if (all.some(({ unknown, unshown }) => unknown.length + unshown.length > 0)) process.exitCode = 1;
 } catch (error) {
-  console.error(error instanceof SettingError ? error.message : `Nothing can be said: ${causeOf(error)}`);
+  console.error(error instanceof SettingError ? error.message : `The comparison failed: ${causeOf(error)}`);
   process.exitCode = 2;
 }

@@ -8,8 +8,8 @@ import { sealContext as relayContext } from "../api/platform/relayer/store.ts";
 import { SettingError } from "./embedded/settings.ts";
 
 /*
- * Seals with SEALING_KEY what one of RETIRED_SEALING_KEYS has sealed, so that the retired key can be removed. Configured like
- * the API, and run beside it.
+ * Reseals values that were sealed with one of RETIRED_SEALING_KEYS, so that the retired key can be removed. Configured like
+ * the API, which may be running.
  */
 
 interface Row {
@@ -30,7 +30,7 @@ interface Relayed extends Row {
   readonly nonce: string;
 }
 
-/** What was done to sealed values; those that no key opens stay as they are. */
+/** The counts of sealed values. Values that no key opens stay unchanged. */
 interface Resealed {
   renewed: number;
   unreadable: number;
@@ -46,7 +46,7 @@ const keyOf = ({ chain, asset, payer, nonce }: Omit<Payment, "sealed">) => ({
   nonce: hex(nonce),
 });
 
-/** What is final is not sent again, so its bytes are not opened again either. */
+/** Final transactions are not sent again, so their bytes need no key. */
 const RELAYED = "SELECT id, chain, sender, nonce, raw AS sealed FROM relay WHERE state IN ('sent', 'mined')";
 const RENEW_RELAYED = "UPDATE relay SET raw = $2 WHERE id = $1 AND raw = $3";
 
@@ -60,7 +60,7 @@ export async function reseal(db: pg.ClientBase, seal: Seal): Promise<Resealed> {
       done.unreadable++;
       return;
     }
-    // A row that has changed meanwhile was sealed by a running process, with the current key, or needs no seal any more.
+    // If the row has changed meanwhile, a running process has sealed it with the current key, or removed the value.
     if (by !== null) done.renewed += (await db.query(...store(by))).rowCount ?? 0;
   };
   for (const { sealed, ...row } of (await db.query<Payment>(PAYMENTS)).rows) {
@@ -81,10 +81,10 @@ async function main(): Promise<void> {
   await db.connect();
   try {
     const { renewed, unreadable } = await reseal(db, createSeal(config.sealingKey, config.retiredSealingKeys));
-    console.log(`${renewed} sealed values now have SEALING_KEY.`);
+    console.log(`${renewed} sealed values now use SEALING_KEY.`);
     if (unreadable > 0)
       throw new SettingError(
-        `${unreadable} sealed values were left as they are: neither SEALING_KEY nor one of RETIRED_SEALING_KEYS opens them.`,
+        `${unreadable} sealed values are unchanged, because SEALING_KEY and RETIRED_SEALING_KEYS do not open them.`,
       );
   } finally {
     await db.end();

@@ -54,7 +54,14 @@ const capsTable = (): string =>
 
 const forgeryTable = (): string =>
   table(
-    ["Payees that look independent", "Payments", "Their sum", "Different weeks", "Wallets in the ring", "The tests"],
+    [
+      "Payees that look independent",
+      "Payments",
+      "Sum of the payments",
+      "Different weeks",
+      "Wallets in the ring",
+      "Cost of the tests",
+    ],
     Object.values(FORGED_A).map((history) => {
       const { counterparties, payments, value, weeks } = history;
       return [counterparties, payments, usdc(value), weeks, ringSize(history), usdc(CERTIFICATES_COST)].map(String);
@@ -63,13 +70,13 @@ const forgeryTable = (): string =>
 
 const smearTable = (): string =>
   table(
-    ["Good buyer-days of the merchant", "Refunded ones that take 1 point", "3 points", "6 points"],
+    ["Good buyer-days of the merchant", "Refunded buyer-days that cost 1 point", "3 points", "6 points"],
     SERVED.map((served) => [served, ...[1, 3, 6].map((points) => smear(served, points))].map((n) => count(n))),
   );
 
 const dilutionTable = (): string =>
   table(
-    ["Refunded buyer-days", "Good ones that hide them", "Fees for these"],
+    ["Refunded buyer-days", "Good buyer-days that hide them", "Fees for the good ones"],
     FAILED.map((failed) => [count(failed), count(dilution(failed)), usdc(dilutionFee(dilution(failed)))]),
   );
 

@@ -1,4 +1,4 @@
-// Tries an installation as its clients do: `npm run smoke -- https://trust.example`. It pays 0.60 USDC.
+// Tests an installation as a client: `npm run smoke -- https://trust.example`. It pays 0.60 USDC.
 import { parseArgs } from "node:util";
 import { x402Client, x402HTTPClient } from "@x402/core/client";
 import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
@@ -17,8 +17,8 @@ import { waitUntil } from "./embedded/wait-until.ts";
 const USAGE = `Usage: npm run smoke -- <url> [--real-money]
 
 Buys a certificate, verifies it, pays through the escrow, and checks a signed verdict. PAYER_PRIVATE_KEY is an account with
-0.60 USDC on the installation's network; it needs no ETH. On Base, --real-money says that you mean it. The chain is read
-at BASE_RPC_URL or BASE_SEPOLIA_RPC_URL, else at a public node.`;
+0.60 USDC on the installation's network; it needs no ETH. On Base, --real-money confirms the spending. The chain is read
+from BASE_RPC_URL or BASE_SEPOLIA_RPC_URL, or else from a public node.`;
 
 const ANSWERS_WITHIN_MS = 60_000;
 const MINED_WITHIN_MS = 120_000;
@@ -48,14 +48,14 @@ async function getText(url: string): Promise<string> {
 
 async function getJson(url: string): Promise<JsonObject> {
   const json: unknown = JSON.parse(await getText(url));
-  demand(isObject(json as JsonObject), `GET ${url} returns no JSON object`);
+  demand(isObject(json as JsonObject), `GET ${url} does not return a JSON object`);
   return json as JsonObject;
 }
 
 interface Order {
   readonly path: string;
   readonly scheme: "exact" | "auth-capture";
-  /** The most to pay, in atomic USDC. */
+  /** The maximum to pay, in atomic USDC. */
   readonly most: bigint;
   readonly body?: object;
 }
@@ -63,7 +63,7 @@ interface Order {
 interface Bought {
   readonly text: string;
   readonly json: JsonObject;
-  /** Sends the same payment again. */
+  /** Resends the same payment. */
   readonly again: () => Promise<Response>;
 }
 
@@ -78,7 +78,7 @@ async function buy({ origin, network, payer }: Shop, { path, scheme, most, body 
       signal: AbortSignal.timeout(ANSWERS_WITHIN_MS),
     });
   const unpaid = await order();
-  demand(unpaid.status === 402, `POST ${url} answers ${unpaid.status} without a payment; expected 402`);
+  demand(unpaid.status === 402, `POST ${url} returned ${unpaid.status} without a payment; expected 402`);
   const client = new x402Client()
     .register(network.id, new ExactEvmScheme(payer))
     .register(network.id, new AuthCaptureEvmScheme(payer));
@@ -86,7 +86,7 @@ async function buy({ origin, network, payer }: Shop, { path, scheme, most, body 
   const terms = wire.getPaymentRequiredResponse((name) => unpaid.headers.get(name), await unpaid.json());
   const accepts = terms.accepts.filter((one) => one.scheme === scheme && one.network === network.id);
   const [offer] = accepts;
-  demand(offer, `POST ${url} has no offer by ${scheme} on ${network.id}`);
+  demand(offer, `POST ${url} does not offer ${scheme} on ${network.id}`);
   demand(
     BigInt(offer.amount) <= most && offer.asset.toLowerCase() === network.usdc.address,
     `POST ${url} asks for ${offer.amount} of ${offer.asset}; expected at most ${most} of ${network.usdc.address}`,
@@ -94,7 +94,7 @@ async function buy({ origin, network, payer }: Shop, { path, scheme, most, body 
   const headers = wire.encodePaymentSignatureHeader(await client.createPaymentPayload({ ...terms, accepts: [offer] }));
   const again = () => order(headers);
   let paid = await again();
-  // It means: the same header again.
+  // A 503 means: resend the same header.
   await waitUntil(
     async () => {
       if (paid.status === 503) paid = await again();
@@ -104,17 +104,17 @@ async function buy({ origin, network, payer }: Shop, { path, scheme, most, body 
     1_000,
   );
   const text = await paid.text();
-  demand(paid.status === 200, `POST ${url} answers ${paid.status} to a payment: ${text.slice(0, 500)}`);
+  demand(paid.status === 200, `POST ${url} returned ${paid.status} to a payment: ${text.slice(0, 500)}`);
   return { text, json: JSON.parse(text) as JsonObject, again };
 }
 
 async function isMined({ chain }: Shop, transaction: unknown): Promise<void> {
-  demand(isHex(transaction), "the answer names no transaction");
+  demand(isHex(transaction), "the response does not name a transaction");
   const found = () => chain.getTransactionReceipt({ hash: transaction }).then(({ status }) => status === "success");
   demand(await waitUntil(found, MINED_WITHIN_MS, 500), `the chain does not show transaction ${transaction}`);
 }
 
-/** A document's signature, by the published keys, under the installation's name. */
+/** Verifies a document's signature with the published keys and the installation's name. */
 async function signedDocument({ origin, keys }: Shop, text: string): Promise<JsonObject> {
   const { signature, document } = await verifyDocument(text, { keys, issuer: origin });
   demand(signature.valid && document !== null, `a signature does not verify: ${signature.valid || signature.reason}`);
@@ -130,7 +130,7 @@ async function buysCertificate(shop: Shop): Promise<string> {
   await isMined(shop, member(json.settlement, "transaction"));
   const replayed = await again();
   const isReplay = replayed.headers.get("x-idempotent-replay") === "true" && (await replayed.text()) === text;
-  demand(isReplay, "the same payment again does not get the same answer");
+  demand(isReplay, "resending the payment did not return the same response");
   return String(json.cert_url);
 }
 
@@ -149,7 +149,7 @@ async function verifiesPayer(shop: Shop, certificate: string): Promise<string> {
   );
   const credential = await signedDocument(shop, await getText(`${origin}/credential/${payer.address}`));
   const { wallet, summary } = claimsOf(credential);
-  demand(wallet === payer.address.toLowerCase(), "the credential is about another wallet");
+  demand(wallet === payer.address.toLowerCase(), "the credential is for another wallet");
   return summary;
 }
 
@@ -159,7 +159,7 @@ async function holdsAndReleases(shop: Shop): Promise<string | null> {
   const { json } = await buy(shop, { path: "/escrow/demo", scheme: "auth-capture", most: 100_000n });
   const { escrow } = json;
   const [payment, contract] = [member(escrow, "payment_id"), member(escrow, "contract")];
-  demand(isHex(payment) && isHex(contract), "POST /escrow/demo names no payment or no contract");
+  demand(isHex(payment) && isHex(contract), "POST /escrow/demo does not name a payment and a contract");
   const record = String(member(member(escrow, "evaluation"), "record_url"));
   const { decision } = await signedDocument(shop, await getText(record));
   demand(decision === "release", `the decision in ${record} is ${String(decision)}`);
@@ -179,7 +179,7 @@ async function holdsAndReleases(shop: Shop): Promise<string | null> {
   return payment;
 }
 
-/** SHA-256 of the text below. */
+/** A text and its SHA-256. */
 const DELIVERED = {
   payload_text: "abc",
   expected_sha256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
@@ -203,7 +203,7 @@ async function openShop(origin: string, isRealMoney: boolean): Promise<Shop> {
   const offered = JSON.parse(manifest) as { resources?: readonly { resource?: string; network?: string }[] };
   const sold = (offered.resources ?? []).find(({ resource }) => resource === `${origin}/test/basic`);
   const network = Object.values(NETWORKS).find(({ id }) => id === sold?.network);
-  demand(network, `${origin}/.well-known/x402 does not sell ${origin}/test/basic: is that its BASE_URL?`);
+  demand(network, `${origin}/.well-known/x402 does not sell ${origin}/test/basic. Is ${origin} its BASE_URL?`);
   const isLocal = isLoopback(new URL(origin).hostname);
   demand(
     network.isTest || isLocal || isRealMoney,
@@ -232,13 +232,13 @@ async function main(): Promise<void> {
   console.log(`bought    ${certificate}`);
   console.log(`verified  ${await verifiesPayer(shop, certificate)}`);
   const payment = await holdsAndReleases(shop);
-  console.log(payment === null ? "left out  the escrow: none is configured" : `released  ${payment}`);
+  console.log(payment === null ? "skipped   the escrow, which is not configured" : `released  ${payment}`);
   console.log(`verdict   ${await checksVerdict(shop)}`);
 }
 
 try {
   await main();
 } catch (error) {
-  console.error(error instanceof Failure ? error.message : `It failed: ${(error as Error).message}`);
+  console.error(error instanceof Failure ? error.message : `The smoke test failed: ${(error as Error).message}`);
   process.exitCode = 1;
 }

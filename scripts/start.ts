@@ -14,7 +14,7 @@ process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
 const began = performance.now();
 const tell = (line: string) => console.log(`${((performance.now() - began) / 1000).toFixed(1).padStart(6)} s  ${line}`);
 
-/** Claims the folder and the ports, or ends the process with one line that says which is unavailable. */
+/** Claims the folder and the ports, or ends the process with one line about the one that is unavailable. */
 async function claim(): Promise<{ settings: StartSettings; directory: DataDirectory }> {
   try {
     const settings = await readSettings(process.env);
@@ -33,7 +33,7 @@ async function start(): Promise<void> {
   tell(`Starting from ${directory.path}`);
   const found = directory.open();
   if (found === "deleted")
-    tell("The last run did not stop cleanly: its local chains, database, and keys are deleted, and new ones are made.");
+    tell("The last run did not stop cleanly. Deleting its local chains, database, and keys, and creating new ones.");
   let ending = false;
   const end = async (exitCode: number, reason: string): Promise<void> => {
     if (ending) return;
@@ -52,7 +52,7 @@ async function start(): Promise<void> {
     tell,
     onLoss: (reason) => fail(reason),
   });
-  // A terminal's Ctrl-C also reaches npm, which passes it on: a second signal changes nothing.
+  // A terminal's Ctrl-C also reaches npm, which passes it on, so ignore a second signal.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end(0, "Stopping …"));
   endWithNpm(() => end(0, "npm has exited. Stopping …"));
   try {
@@ -73,7 +73,7 @@ async function welcome(settings: StartSettings): Promise<void> {
   console.log(`ready ${baseUrl}`);
 }
 
-/** An `npm start` killed with -9 cannot pass anything on; its children are adopted by another process. */
+/** An `npm start` killed with -9 cannot forward a signal, but its children get a new parent. */
 function endWithNpm(callback: () => void): void {
   const npm = process.ppid;
   if (process.env.npm_lifecycle_event !== "start") return;

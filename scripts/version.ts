@@ -5,26 +5,26 @@ import { fileURLToPath } from "node:url";
 import manifest from "../package.json" with { type: "json" };
 
 /*
- * The version in package.json is that of the service and of all its packages. `npm version` runs this file, which writes
- * the version wherever else it is stated, and dates the changelog.
+ * The service and all its packages share the version in package.json. `npm version` runs this file, which writes the version
+ * everywhere else, and dates the changelog.
  */
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const CHANGELOG = "CHANGELOG.md";
 
-/** What `npm version` puts in package.json. `repository.url` may be missing until there is a public repository. */
+/** The members of package.json that `npm version` sets. `repository.url` may be missing until there is a public repository. */
 export interface Release {
   readonly version: string;
   readonly repository?: { readonly url?: string };
 }
 
-/** The files that state the version, relative to the repository. */
+/** Returns the files that contain the version, relative to the repository. */
 export const versionedFiles = (root = ROOT): readonly string[] =>
   ["README.md", "packages/*/{package.json,README.md,pyproject.toml}", "packages/mcp/src/free-server.ts"]
     .flatMap((pattern) => globSync(pattern, { cwd: root }))
     .sort();
 
-/** The file with this version in place of the one that it states. */
+/** Replaces the version in a file. */
 export function withVersion(file: string, text: string, { version, repository }: Release): string {
   if (file.endsWith("package.json")) {
     const stated = JSON.parse(text);
@@ -37,19 +37,19 @@ export function withVersion(file: string, text: string, { version, repository }:
   return text.replace(/(?<=\bagent[-_]payment[-_]trust(-[a-z-]+)?-)\d+\.\d+\.\d+(?=\.tgz|-py3)/g, version);
 }
 
-/** The changelog with its newest section released on a day. */
+/** Dates the newest section of the changelog. */
 export function releasedOn(day: string, text: string, { version }: Release): string {
   const heading = new RegExp(`^## \\[(${version.replaceAll(".", "\\.")}|Unreleased)\\].*$`, "m");
-  if (!heading.test(text)) throw new Error(`${CHANGELOG} has neither a section [${version}] nor [Unreleased].`);
+  if (!heading.test(text)) throw new Error(`${CHANGELOG} has no section [${version}] or [Unreleased].`);
   return text.replace(heading, `## [${version}] - ${day}`);
 }
 
-/** What is in a release: a commit that changes only other files needs no new version. */
+/** The files in a release. A commit that changes only other files does not need a new version. */
 const SHIPPED = ["api", "contracts", "docs", "indexer", "packages", "scripts", "package-lock.json", "tsconfig.json"];
 
 /**
- * Why the files must not be built under their version: it was released, and they differ from that release. Null if the
- * version is new or nothing has changed. Reads the tags of the checkout.
+ * Returns the reason that the files must not be built under their version, or null. The reason is that they differ from the
+ * release of that version. Reads the tags of the checkout.
  */
 export function versionProblem({ version }: Pick<Release, "version">, root = ROOT): string | null {
   const tag = `v${version}`;

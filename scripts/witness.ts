@@ -1,4 +1,4 @@
-// A witness of transparency logs (C2SP tlog-witness): `npm run witness`. docs/log.md says how to run one for somebody else's log.
+// A witness of transparency logs (C2SP tlog-witness): `npm run witness`. docs/log.md explains how to run one for another service's log.
 
 import { openRecords } from "./witness/records.ts";
 import { createWitnessServer } from "./witness/server.ts";

@@ -12,12 +12,12 @@ import { createPlatform } from "../../api/platform/platform.ts";
 import type { Platform } from "../../api/platform/slice.ts";
 import { causeOf, type Finding, fail, note, ok } from "./finding.ts";
 
-/** Below this the alert of docs/operations.md fires. */
+/** The threshold of the alert in docs/operations.md. */
 const LOW_WEI = 10n ** 15n;
-/** The price of one exam, and the payments that it makes. */
+/** The funds for one exam and its payments. */
 const LOW_EXAM_USDC = 5_000_000n;
 
-/** The accounts that pay, the address that receives, and the escrow contracts. */
+/** Inspects the accounts that pay, the receiving address, and the escrow contracts. */
 export async function inspectAccounts(config: Config): Promise<readonly Finding[]> {
   const pool = connect(config.databaseUrl, 1);
   try {
@@ -53,7 +53,7 @@ const senders = ({ facilitator, arbiterKey, escrowAddresses, erc8004 }: Config):
     : [{ account: "ARBITER" as const, key: arbiterKey, network: MAIN_NETWORK }]),
 ];
 
-/** What names the account: its key is here, or at a remote signer. */
+/** Returns the variable of the account. The key is in it, or at a remote signer. */
 const variableOf = (account: string, key: AccountKey): string =>
   `${account}_${typeof key === "string" ? "PRIVATE_KEY" : "ADDRESS"}`;
 
@@ -64,10 +64,12 @@ async function inspectSender({ chains }: Platform, { account, key, network }: Se
   const balance = await chains[network].client.getBalance({ address }).catch(() => null);
   if (balance === null) return [fail(variable, `the balance of ${address} on ${name} cannot be read`)];
   const holds = `${address} holds ${formatEther(balance)} ETH on ${name}`;
-  return [balance < LOW_WEI ? fail(variable, `${holds}: send it ETH for gas, 0.02 for a start`) : ok(variable, holds)];
+  return [
+    balance < LOW_WEI ? fail(variable, `${holds}: send it ETH for gas, 0.02 to start with`) : ok(variable, holds),
+  ];
 }
 
-/** A remote facilitator has to settle on the main network. */
+/** A remote facilitator must settle on the main network. */
 async function inspectFacilitator({ facilitator }: Config): Promise<readonly Finding[]> {
   if (!("remote" in facilitator)) return [];
   const subject = "FACILITATOR_URL";
@@ -114,7 +116,7 @@ async function inspectUsdc({ chains }: Platform, { payTo, exams }: Config): Prom
       ? [note("EXAM_PRIVATE_KEY", "is missing: exams of sellers are not sold")]
       : [
           read.of(balance) < LOW_EXAM_USDC
-            ? fail("EXAM_PRIVATE_KEY", `${held}: send it USDC, 50 for a start`)
+            ? fail("EXAM_PRIVATE_KEY", `${held}: send it USDC, 50 to start with`)
             : ok("EXAM_PRIVATE_KEY", held),
         ]),
   ];

@@ -10,7 +10,7 @@ import { causeOf, type Finding, fail, note, ok } from "./finding.ts";
 
 const SUBJECT = "DATABASE_URL";
 const MOST_SKEW_SECONDS = 2;
-/** What a payment's safety depends on. */
+/** The settings on which the durability of payments depends. */
 const DURABLE = ["fsync", "synchronous_commit", "full_page_writes"] as const;
 
 interface Facts {
@@ -25,7 +25,7 @@ const FACTS = `SELECT current_setting('server_version') AS version, current_user
   coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS encrypted,
   ARRAY(SELECT name FROM pg_settings WHERE name = ANY($1) AND setting = 'off') AS off`;
 
-/** The database: version, role, schema, identity, durability, encryption, and its clock. */
+/** Inspects the database: version, role, schema, identity, durability, encryption, and clock. */
 export async function inspectDatabase(config: Config): Promise<readonly Finding[]> {
   const pool = connect(config.databaseUrl, 1);
   try {
@@ -50,10 +50,10 @@ async function inspectServer(pool: pg.Pool, { databaseUrl }: Config): Promise<re
   return [
     ok(SUBJECT, `PostgreSQL ${version}, role ${role}, with a schema${encrypted ? ", encrypted" : ""}`),
     ...(encrypted ? [] : await unencrypted(new URL(databaseUrl).hostname)),
-    ...off.map((name) => fail(SUBJECT, `${name} is off: turn it on, or a crash forgets payments that were charged`)),
+    ...off.map((name) => fail(SUBJECT, `${name} is off: turn it on, or a crash may lose charged payments`)),
     Math.abs(skew) > MOST_SKEW_SECONDS
       ? fail("clock", `differs from the database's by ${skew} seconds: synchronize both machines (NTP)`)
-      : ok("clock", "agrees with the database's"),
+      : ok("clock", "matches the database's"),
   ];
 }
 
@@ -65,6 +65,6 @@ async function unencrypted(host: string): Promise<readonly Finding[]> {
   return [
     isPublic
       ? fail(SUBJECT, `the connection to ${host} is public and not encrypted: ${cure}`)
-      : note(SUBJECT, `the connection to ${host} is not encrypted; unless the network is yours alone, ${cure}`),
+      : note(SUBJECT, `the connection to ${host} is not encrypted; unless the network is private, ${cure}`),
   ];
 }

@@ -1,7 +1,7 @@
-/** What the doctor says about one part: fine, worth knowing, or wrong, with what to do. */
+/** The doctor's finding about one component, with a remedy if it is wrong. */
 export interface Finding {
   readonly level: "ok" | "note" | "fail";
-  /** A variable or a part of the installation. */
+  /** A variable or a component of the installation. */
   readonly subject: string;
   readonly text: string;
 }
@@ -10,7 +10,7 @@ export const ok = (subject: string, text: string): Finding => ({ level: "ok", su
 export const note = (subject: string, text: string): Finding => ({ level: "note", subject, text });
 export const fail = (subject: string, text: string): Finding => ({ level: "fail", subject, text });
 
-/** In one line, without the address that was called: it may hold a key. */
+/** Returns the cause in one line, without the URL, which may contain a key. */
 export function causeOf(error: unknown): string {
   const { cause, message, shortMessage, details, code } = error as Error & {
     readonly shortMessage?: string;
@@ -19,7 +19,7 @@ export function causeOf(error: unknown): string {
   };
   const inner = cause as NodeJS.ErrnoException | undefined;
   const known = inner?.code ?? code ?? details ?? shortMessage;
-  // `fetch` says no more than that it failed.
+  // The message of `fetch` is only that it failed.
   const text = known ?? (message === "fetch failed" ? (inner?.message ?? message) : message);
   return (
     String(text)

@@ -12,7 +12,7 @@ const OLD_FINAL_SECONDS = 3_600;
 const HISTORY_SECONDS = 90 * 86_400;
 const HISTORY_BLOCKS = 10n;
 
-/** Every node of a network: what the service asks of it, and what it gives. */
+/** Compares the capabilities of a network's nodes with the needs of the service. */
 export async function inspectNodes(network: Network, config: Config): Promise<readonly Finding[]> {
   const urls = [config.rpcUrls[network]].flat();
   const facts = NETWORKS[network];
@@ -20,11 +20,11 @@ export async function inspectNodes(network: Network, config: Config): Promise<re
     urls.map((url, index) => {
       const subject = urls.length === 1 ? facts.rpcVariable : `${facts.rpcVariable}, URL ${index + 1}`;
       return inspectNode(url, { facts, subject, config }).catch((error: unknown) => [
-        fail(subject, `the node failed while it was read: ${causeOf(error)}. Try again, or use another provider`),
+        fail(subject, `the node failed during the inspection: ${causeOf(error)}. Try again, or use another provider`),
       ]);
     }),
   );
-  const alone = note(facts.rpcVariable, "names one node; name a second one of another provider, after a comma");
+  const alone = note(facts.rpcVariable, "has one node; add a second one from another provider, after a comma");
   return [...each.flat(), ...(urls.length === 1 && network === MAIN_NETWORK ? [alone] : [])];
 }
 
@@ -42,9 +42,9 @@ async function inspectNode(url: string, asked: Asked): Promise<readonly Finding[
   });
   const chainId = await client.getChainId().catch((error: unknown) => causeOf(error));
   if (typeof chainId === "string")
-    return [fail(subject, `the node does not answer (${chainId}): check the URL, and the provider's key and plan`)];
+    return [fail(subject, `the node does not respond (${chainId}): check the URL, and the provider's key and plan`)];
   if (chainId !== facts.chainId)
-    return [fail(subject, `is a node of chain ${chainId}: name one of ${facts.name}, chain ${facts.chainId}`)];
+    return [fail(subject, `is a node of chain ${chainId}: expected ${facts.name}, chain ${facts.chainId}`)];
   const head = await client.getBlock();
   const age = Math.round(Date.now() / 1000) - Number(head.timestamp);
   const [final, batch, range] = await Promise.all([
@@ -56,11 +56,11 @@ async function inspectNode(url: string, asked: Asked): Promise<readonly Finding[
   ]);
   const history = facts.id === MAIN_NETWORK && range > 0 ? await inspectHistory(client, asked, head.number) : [];
   return [
-    ok(subject, `chain ${chainId}, block ${head.number}, ${batch} calls a request, ${range} blocks a search`),
+    ok(subject, `chain ${chainId}, block ${head.number}, ${batch} calls per request, ${range} blocks per search`),
     ...clockFindings(subject, age),
     ...final,
     ...history,
-    ...(batch < config.rpcBatch ? [note(subject, `takes ${batch} calls in a request: set RPC_BATCH=${batch}`)] : []),
+    ...(batch < config.rpcBatch ? [note(subject, `accepts ${batch} calls per request: set RPC_BATCH=${batch}`)] : []),
     ...rangeFindings(subject, range, config.logBlockRange),
   ];
 }
@@ -80,13 +80,15 @@ function clockFindings(subject: string, age: number): readonly Finding[] {
 
 const rangeFindings = (subject: string, range: number, wanted: number): readonly Finding[] => {
   if (range === 0) return [fail(subject, "refuses eth_getLogs even for one block: use another provider or plan")];
-  return range < wanted ? [note(subject, `searches ${range} blocks in a request: set LOG_BLOCK_RANGE=${range}`)] : [];
+  return range < wanted ? [note(subject, `searches ${range} blocks per request: set LOG_BLOCK_RANGE=${range}`)] : [];
 };
 
 async function inspectFinal(client: PublicClient, subject: string, { payTo }: Config): Promise<readonly Finding[]> {
   const final = await client.getBlock({ blockTag: "finalized" }).catch(() => null);
   if (final === null)
-    return [fail(subject, "does not know the block tag finalized, so no payment becomes final: use another provider")];
+    return [
+      fail(subject, "does not support the block tag finalized, so no payment becomes final: use another provider"),
+    ];
   const age = Math.round(Date.now() / 1000) - Number(final.timestamp);
   const hasState = await client.getBalance({ address: payTo, blockNumber: final.number }).then(
     () => true,
@@ -98,7 +100,12 @@ async function inspectFinal(client: PublicClient, subject: string, { payTo }: Co
       : []),
     ...(hasState
       ? []
-      : [note(subject, "has no state of its finalized block: use an archive node, or one that keeps 2,000 blocks")]),
+      : [
+          note(
+            subject,
+            "does not have the state of its finalized block: use an archive node, or one that keeps 2,000 blocks",
+          ),
+        ]),
   ];
 }
 
@@ -107,10 +114,10 @@ async function inspectHistory(client: PublicClient, asked: Asked, head: bigint):
   const first = head - BigInt(Math.floor(HISTORY_SECONDS / asked.facts.blockSeconds));
   const isThere = await searches(client, asked, { first: first < 0n ? 0n : first, blocks: Number(HISTORY_BLOCKS) });
   const cure = "use an archive provider for the indexer, or set its START_BLOCK";
-  return isThere ? [] : [fail(asked.subject, `has no logs of 90 days ago, from which the index is filled: ${cure}`)];
+  return isThere ? [] : [fail(asked.subject, `does not have logs from 90 days ago, which the index needs: ${cure}`)];
 }
 
-/** The largest of these, halved until one is taken; 0 if none is. */
+/** Halves the wanted size until the node accepts it. Returns 0 if it accepts none. */
 async function largest(wanted: number, takes: (size: number) => Promise<boolean>): Promise<number> {
   for (let size = wanted; size >= 1; size = Math.floor(size / 2)) if (await takes(size)) return size;
   return 0;

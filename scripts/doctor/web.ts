@@ -8,34 +8,38 @@ const WITHIN_MS = 10_000;
 const DAY_MS = 86_400_000;
 const FEW_DAYS = 14;
 const FEW_GITHUB_REQUESTS = 100;
-/** A payment of a smart wallet that is not deployed yet, in a header. */
+/** A header as long as the payment of an undeployed smart wallet. */
 const LONG_HEADER = "A".repeat(7_000);
 
 const ask = (url: string, init: RequestInit = {}): Promise<Response> =>
   fetch(url, { redirect: "manual", signal: AbortSignal.timeout(WITHIN_MS), ...init });
 
-/** How many requests GitHub answers in an hour, for verdicts on CI runs. */
+/** Inspects GitHub's hourly request limit, for verdicts on CI runs. */
 export async function inspectGithub({ github: { apiUrl, token } }: Config): Promise<readonly Finding[]> {
   const subject = token === null ? "GITHUB_API_URL" : "GITHUB_TOKEN";
   try {
     const headers = { "user-agent": "agent-payment-trust-service", ...(token && { authorization: `Bearer ${token}` }) };
     const response = await ask(`${apiUrl}/rate_limit`, { headers });
     if (response.status === 401)
-      return [fail(subject, "GitHub refuses the token: make a new one without access to private repositories")];
-    if (!response.ok) return [fail(subject, `GitHub answers ${response.status}: check GITHUB_API_URL and the way out`)];
+      return [fail(subject, "GitHub rejects the token: create a new one without access to private repositories")];
+    if (!response.ok)
+      return [fail(subject, `GitHub returned status ${response.status}: check GITHUB_API_URL and outbound access`)];
     const { resources } = (await response.json()) as { resources: { core: { limit: number; remaining: number } } };
     const { limit, remaining } = resources.core;
     const quota = `${remaining} of ${limit} requests are left this hour`;
     if (token === null) return [note("GITHUB_TOKEN", `is missing: ${quota}. A token without any scope allows 5,000`)];
-    return [remaining < FEW_GITHUB_REQUESTS ? fail(subject, `${quota}: use a token of its own`) : ok(subject, quota)];
+    return [remaining < FEW_GITHUB_REQUESTS ? fail(subject, `${quota}: use a separate token`) : ok(subject, quota)];
   } catch (error) {
     return [
-      fail(subject, `GitHub cannot be reached (${causeOf(error)}): allow HTTPS from here to ${new URL(apiUrl).host}`),
+      fail(
+        subject,
+        `GitHub cannot be reached (${causeOf(error)}): allow HTTPS from this machine to ${new URL(apiUrl).host}`,
+      ),
     ];
   }
 }
 
-/** Whether each witness of the log answers. Any answer but a server's failure will do: nothing is submitted. */
+/** Inspects whether each witness of the log responds. Any response except a 5xx is fine, because nothing is submitted. */
 export const inspectWitnesses = async ({ log }: Config): Promise<readonly Finding[]> => {
   const { witnesses } = log.witnessed;
   const subject = "LOG_WITNESSES";
@@ -45,15 +49,15 @@ export const inspectWitnesses = async ({ log }: Config): Promise<readonly Findin
       const answer = await ask(`${submission}/add-checkpoint`, { method: "POST", body: "" }).catch(causeOf);
       if (typeof answer === "string") return fail(subject, `${key.name} cannot be reached (${answer}): check its URL`);
       return answer.status >= 500 || answer.status === 404
-        ? fail(subject, `${key.name} answers ${answer.status}: check its URL, or ask its operator`)
-        : ok(subject, `${key.name} answers`);
+        ? fail(subject, `${key.name} returned status ${answer.status}: check its URL, or ask its operator`)
+        : ok(subject, `${key.name} responds`);
     }),
   );
 };
 
 /**
- * The running service as its clients see it: certificate, proxy, header sizes, and the status of each part.
- * @param isExpected whether it is wrong that it does not run
+ * Inspects the running service as a client: certificate, proxy, header sizes, and the status of each component.
+ * @param isExpected whether it is a failure if the service is not running
  */
 export async function inspectService(config: Config, isExpected = false): Promise<readonly Finding[]> {
   const { baseUrl, host, port } = config;
@@ -74,16 +78,16 @@ export async function inspectService(config: Config, isExpected = false): Promis
         ]
       : [
           isExpected
-            ? fail("BASE_URL", `nothing answers at ${baseUrl} (${health}): start npm run api and the proxy`)
+            ? fail("BASE_URL", `there is no response from ${baseUrl} (${health}): start npm run api and the proxy`)
             : note(
                 "BASE_URL",
-                `nothing answers at ${baseUrl} yet (${health}): run this again once the service is started`,
+                `there is no response from ${baseUrl} yet (${health}): run this again once the service is started`,
               ),
         ];
   }
   if (health.status !== 200)
     return [
-      fail("BASE_URL", `${baseUrl}/health answers ${health.status}: let the proxy pass every path to port ${port}`),
+      fail("BASE_URL", `${baseUrl}/health returned ${health.status}: let the proxy pass every path to port ${port}`),
     ];
   const isBelieved = health.headers.get("x-request-id") === id;
   const found = await Promise.all([
@@ -95,20 +99,23 @@ export async function inspectService(config: Config, isExpected = false): Promis
   return [...proxyFindings(config, isBelieved), ...found.flat()];
 }
 
-/** A request id is taken over from trusted proxies only, so it shows whether there is one. */
+/** The service adopts a request id only from a trusted proxy, so the id shows whether the proxy is trusted. */
 function proxyFindings(
   { baseUrl, trustedProxies, rateLimitPerMinute }: Config,
   isBelieved: boolean,
 ): readonly Finding[] {
   const subject = "TRUSTED_PROXIES";
-  if (isBelieved) return [ok(subject, "names the proxy")];
+  if (isBelieved) return [ok(subject, "lists the proxy")];
   if (trustedProxies.length > 0)
     return [
-      fail(subject, "does not name the proxy, or that removes X-Request-Id: name the address that it connects from"),
+      fail(
+        subject,
+        "does not list the proxy, or the proxy removes X-Request-Id: list the address that it connects from",
+      ),
     ];
   if (isLoopback(new URL(baseUrl).hostname) || rateLimitPerMinute === 0) return [];
-  const cure = "name its addresses, or set RATE_LIMIT_PER_MINUTE=0";
-  return [fail(subject, `is missing: all clients of a proxy share one limit; ${cure}`)];
+  const cure = "list its addresses, or set RATE_LIMIT_PER_MINUTE=0";
+  return [fail(subject, `is missing, so all clients of a proxy share one rate limit: ${cure}`)];
 }
 
 function inspectCertificate(baseUrl: string): Promise<readonly Finding[]> {
@@ -123,23 +130,23 @@ function inspectCertificate(baseUrl: string): Promise<readonly Finding[]> {
       socket.end();
       resolve([
         days < FEW_DAYS
-          ? fail("TLS", `the certificate ends in ${days} days: renew it`)
-          : ok("TLS", `the certificate is good for ${days} days`),
+          ? fail("TLS", `the certificate expires in ${days} days: renew it`)
+          : ok("TLS", `the certificate is valid for ${days} days`),
       ]);
     });
-    socket.setTimeout(WITHIN_MS, () => socket.destroy(new Error("no answer")));
+    socket.setTimeout(WITHIN_MS, () => socket.destroy(new Error("no response")));
     socket.on("error", (error) => resolve([fail("TLS", `${hostname} has no valid certificate (${causeOf(error)})`)]));
   });
 }
 
-/** An unpaid request is answered with the terms, almost 4 KB of headers. */
+/** The response to an unpaid request has the terms, which are almost 4 KB of headers. */
 async function inspectTerms(baseUrl: string): Promise<readonly Finding[]> {
   const answer = await ask(`${baseUrl}/test/basic`, { method: "POST" }).catch(causeOf);
   const status = typeof answer === "string" ? answer : answer.status;
   if (typeof answer !== "string" && status === 402 && answer.headers.has("payment-required"))
     return [ok("proxy", "passes the terms of payment")];
   const cure = "let it pass POST, PAYMENT-REQUIRED, and 8 KB of response headers (nginx: proxy_buffer_size 8k)";
-  return [fail("proxy", `POST /test/basic answers ${status} in place of 402 with terms: ${cure}`)];
+  return [fail("proxy", `POST /test/basic returned ${status} instead of 402 with terms: ${cure}`)];
 }
 
 async function inspectLongHeader(baseUrl: string): Promise<readonly Finding[]> {
@@ -147,10 +154,10 @@ async function inspectLongHeader(baseUrl: string): Promise<readonly Finding[]> {
   if (typeof answer !== "string" && answer.status === 200) return [ok("proxy", "passes long payments")];
   const what = typeof answer === "string" ? answer : answer.status;
   const cure = "allow 16 KB of request headers (nginx: large_client_header_buffers 4 16k)";
-  return [fail("proxy", `a payment of ${LONG_HEADER.length} characters is refused (${what}): ${cure}`)];
+  return [fail("proxy", `a payment of ${LONG_HEADER.length} characters is rejected (${what}): ${cure}`)];
 }
 
-/** What of `GET /status` is read here. */
+/** The part of `GET /status` that is used here. */
 interface Status {
   readonly ok: boolean;
   readonly version: string;
@@ -176,21 +183,19 @@ async function inspectStatus(baseUrl: string): Promise<readonly Finding[]> {
     return [
       fail(
         "status",
-        `GET /status answers ${typeof answer === "string" ? answer : answer.status}: see the service's log`,
+        `GET /status returned ${typeof answer === "string" ? answer : answer.status}: see the service's log`,
       ),
     ];
   const { ok: isOk, version, indexer, jobs, log, payments } = (await answer.json()) as Status;
-  const problem = log?.problem ?? "its witnesses do not answer";
+  const problem = log?.problem ?? "its witnesses do not respond";
   return [
     isOk
-      ? ok("status", `every part of version ${version} is well`)
-      : fail("status", `ok is false: ${baseUrl}/status names the parts`),
+      ? ok("status", `every component of version ${version} works`)
+      : fail("status", `ok is false: see the failing components at ${baseUrl}/status`),
     ...(indexer.ok
       ? []
       : [fail("indexer", `${indexer.reason}: start npm run indexer, or wait until it has caught up`)]),
-    ...jobs
-      .filter((job) => !job.ok)
-      .map(({ name }) => fail("job", `${name} fails or hangs: the service's log has the reason`)),
+    ...jobs.filter((job) => !job.ok).map(({ name }) => fail("job", `${name} fails or hangs: see the service's log`)),
     ...(log === null || log.ok ? [] : [fail("log", `${problem}: see docs/log.md, Recovery`)]),
     ...(log?.ok ? [ok("log", `${log.state}, ${log.size} entries`)] : []),
     ...(log?.witnesses ?? []).flatMap(({ name, error, danger }) =>

@@ -3,10 +3,10 @@ import { ERC8004 } from "../../contracts/erc8004.ts";
 import { devClient, runtimeCode } from "./stand-in.ts";
 import type { DevNode } from "./usdc.ts";
 
-/** Where the registry of validations is on local chains: Base has none that is listed. */
+/** The address of the validation registry on local chains. Base does not have a listed one. */
 export const LOCAL_VALIDATIONS: Address = "0x8004000000000000000000000000000000000003";
 
-/** Puts our stand-ins for ERC-8004's registries, which have been compiled, at their addresses on a local chain. */
+/** Installs our compiled stand-ins for ERC-8004's registries at their addresses on a local chain. */
 export async function installAgentRegistries(node: DevNode): Promise<void> {
   const client = devClient(node);
   const { identity, reputation } = ERC8004;

@@ -18,7 +18,7 @@ import { waitUntil } from "./wait-until.ts";
 export interface AnvilPlan {
   readonly network: NetworkFacts;
   readonly port: number;
-  /** More command-line options: mining mode, state files. */
+  /** Additional command-line options, such as the mining mode and state files. */
   readonly options: readonly string[];
   readonly logFile?: string;
 }
@@ -31,7 +31,7 @@ export interface Anvil {
 
 export type AnvilClient = ReturnType<typeof anvilClient>;
 
-/** A client that reads, signs for the node's own accounts, and controls the node's time, blocks and balances. */
+/** Creates a client that reads, signs for the node's own accounts, and controls the node's time, blocks, and balances. */
 export const anvilClient = (rpcUrl: string, network: NetworkFacts) =>
   createTestClient({
     mode: "anvil",
@@ -47,8 +47,8 @@ export const anvilClient = (rpcUrl: string, network: NetworkFacts) =>
 const LOOK_EVERY_MS = 20;
 
 /**
- * Looks for the receipt until it is there. viem looks once a block, and not at one that comes while it looks: where blocks
- * come on demand there may be no other, and it never ends.
+ * Polls for the receipt. viem checks once per block and misses a block that is mined during the check. With blocks on demand
+ * there may be no later block, so it would wait forever.
  */
 const waiting = (client: { readonly getTransactionReceipt: PublicActions["getTransactionReceipt"] }) => ({
   async waitForTransactionReceipt({ hash, timeout = 120_000 }: { readonly hash: Hex; readonly timeout?: number }) {
@@ -70,12 +70,12 @@ const chainOf = ({ chainId, key }: NetworkFacts, rpcUrl: string) =>
   });
 
 /**
- * EIP-2935's contract has a storage slot for every block's hash, and with every block the whole of that storage is hashed again:
- * after 1,500 blocks it is nine tenths of what an empty block costs. Nothing here asks it.
+ * EIP-2935's contract has a storage slot per block hash, and anvil rehashes all of that storage with every block. After 1,500
+ * blocks, that is nine tenths of the cost of an empty block. We do not use the contract.
  */
 const BLOCK_HASHES = "0x0000F90827F1C53a10cb7A02335B175320002935";
 
-/** Starts a chain on 127.0.0.1 and waits until it answers. */
+/** Starts a chain on 127.0.0.1 and waits until it responds. */
 export async function startAnvil({ network, port, options, logFile }: AnvilPlan): Promise<Anvil> {
   const rpcUrl = `http://127.0.0.1:${port}`;
   const flags = [
@@ -86,7 +86,7 @@ export async function startAnvil({ network, port, options, logFile }: AnvilPlan)
     "--chain-id",
     String(network.chainId),
     "--optimism",
-    // Near Base's 0.005 gwei, which it falls below in empty blocks. At anvil's own gwei, gas costs more than what is sold.
+    // Close to Base's 0.005 gwei, and lower after empty blocks. At anvil's default of 1 gwei, gas costs more than the products.
     "--block-base-fee-per-gas",
     "12500000",
     "--mnemonic",
@@ -110,8 +110,7 @@ export async function startAnvil({ network, port, options, logFile }: AnvilPlan)
 }
 
 /**
- * npm's `anvil` is a Node wrapper that leaves the real program running after a SIGKILL, so the real program is started
- * directly.
+ * Returns the real program. npm's `anvil` is a Node wrapper that leaves the real program running after a SIGKILL.
  */
 function anvilBinary(): string {
   const require = createRequire(createRequire(import.meta.url).resolve("@foundry-rs/anvil/package.json"));

@@ -10,7 +10,7 @@ export interface BannerFacts {
   readonly smartWallet: Address;
 }
 
-/** What a developer needs to get started: where everything is, and an account that can pay. */
+/** Renders the URLs, and an account that can pay, for a developer to get started. */
 export function renderBanner({ settings, baseUrl, certificateUrl, smartWallet }: BannerFacts): string {
   const payer = devAccount(0);
   return `

@@ -7,7 +7,7 @@ import { flush } from "./replace-file.ts";
 import { fundAccounts, installUsdc } from "./usdc.ts";
 
 export interface LocalChain extends Anvil {
-  /** Ends the chain and stores its state for the next start; false if that failed. */
+  /** Ends the chain and stores its state for the next start. Returns false if that failed. */
   readonly stop: () => Promise<boolean>;
 }
 
@@ -19,11 +19,11 @@ export interface ChainPlan {
   readonly logFile: string;
 }
 
-/** Transactions are mined at once, time advances on its own, and `finalized` is six blocks behind. */
+/** Transactions are mined immediately, time advances automatically, and `finalized` is six blocks behind. */
 const MINING = ["--mixed-mining", "--block-time", "2", "--slots-in-an-epoch", "3"];
-/** In between, anvil would write the whole chain, 1.7 kB a block. */
+/** Otherwise anvil would also write the whole chain regularly, at 1.7 kB per block. */
 const ON_EXIT_ONLY = ["--state-interval", String(10 ** 9)];
-/** A chain of a day is 70 MB. */
+/** A chain has 70 MB after a day. */
 const STORES_WITHIN_MS = 60_000;
 /** The initial balance of each development account: 10,000 USDC and 100 ETH. */
 export const DEV_FUNDS = {
@@ -33,7 +33,7 @@ export const DEV_FUNDS = {
 };
 
 /**
- * Starts a persistent chain: it resumes from its folder's state, or starts with USDC and funded development accounts.
+ * Starts a persistent chain. It resumes from its folder's state, or begins with USDC and funded development accounts.
  */
 export async function startChain({ network, port, directory, logFile }: ChainPlan): Promise<LocalChain> {
   mkdirSync(directory, { recursive: true });
@@ -45,7 +45,7 @@ export async function startChain({ network, port, directory, logFile }: ChainPla
     await fundAccounts(anvil.client, network, DEV_FUNDS);
   }
   const stop = async () => {
-    // anvil writes its blocks and its accounts one after the other: of a block in between, one would be missing.
+    // anvil writes blocks and accounts one after the other, so a block mined in between would make them inconsistent.
     await anvil.client.setIntervalMining({ interval: 0 }).catch(() => {});
     await anvil.process.stop(STORES_WITHIN_MS);
     if ((await anvil.process.ended) !== 0) return false;

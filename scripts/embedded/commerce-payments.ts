@@ -5,7 +5,7 @@ import type { DevNode } from "./usdc.ts";
 
 const { escrow, collector } = COMMERCE_PAYMENTS;
 
-/** Puts our stand-in for base/commerce-payments, which has been compiled, at its canonical addresses on a local chain. */
+/** Installs our compiled stand-in for base/commerce-payments at its canonical addresses on a local chain. */
 export async function installCommercePayments(node: DevNode): Promise<void> {
   const client = devClient(node);
   const [escrowCode, collectorCode] = await Promise.all([

@@ -6,7 +6,7 @@ import { CREATEX } from "../../contracts/settlement-batch.ts";
 import type { AnvilClient } from "./anvil.ts";
 import { waitUntil } from "./wait-until.ts";
 
-/** Who signed the transaction that deploys CreateX, once for all chains: 3,000,000 gas at 100 gwei. */
+/** The signer of the presigned transaction that deploys CreateX on any chain, with 3,000,000 gas at 100 gwei. */
 const SIGNER: Address = "0xeD456e05CaAb11d66C4c797dD6c1D6f9A7F352b5";
 const COST_WEI = 3n * 10n ** 17n;
 const MINED_WITHIN_MS = 10_000;
@@ -20,7 +20,7 @@ export async function installCreateX(client: AnvilClient): Promise<void> {
   if (!(await waitUntil(isThere, MINED_WITHIN_MS, 10))) throw new Error("CreateX was not deployed on the local chain.");
 }
 
-/** Ignition has it but sends it on chain 31337 only, and does not export it. */
+/** Ignition has the transaction, but sends it only on chain 31337 and does not export it. */
 async function presignedTransaction(): Promise<Hex> {
   const own = createRequire(import.meta.url);
   const ignition = createRequire(own.resolve("@nomicfoundation/hardhat-ignition"));

@@ -3,22 +3,22 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { flush } from "./replace-file.ts";
 
-/** One state: the database refers to the chains' blocks, and the keys signed the documents in it. Kept or deleted together. */
+/** The parts of one state, kept or deleted together: the database refers to the chains' blocks, and the keys signed its documents. */
 const STATE = ["chains", "ignition", "keys.json", "postgres", "witness.db", "witness.db-journal"];
-/** Exists while no start is running and the last one stopped cleanly. */
+/** Exists while no instance is running and the last one stopped cleanly. */
 const MARKER = "stopped-cleanly";
 
-/** `new` had no state, `deleted` had one that cannot be trusted. */
+/** `new` had no state, and `deleted` had an unreliable state. */
 export type DirectoryState = "new" | "resumed" | "deleted";
 
 /** A data directory that no other start can use until this process ends. */
 export interface DataDirectory {
   readonly path: string;
-  /** Where the children write their output; the previous start's is in `logs.previous`. */
+  /** The folder of the children's output. The previous run's output is in `logs.previous`. */
   readonly logs: string;
   /**
-   * Begins to change the state. Without a clean stop before, all of it is deleted: the chains keep their blocks in memory,
-   * so a kill leaves a database that knows more than they do.
+   * Begins to change the state. If the last stop was not clean, the state is deleted, because the chains keep their blocks in
+   * memory, so after a kill the database is ahead of them.
    */
   readonly open: () => DirectoryState;
   /** Records that the state is complete and stored. */
@@ -44,7 +44,7 @@ export function takeDataDirectory(path: string): DataDirectory {
       return "resumed";
     }
     const left = STATE.map((name) => join(path, name)).filter(existsSync);
-    // A database server that a kill left behind may still be ending and writing.
+    // A database server of a killed run may still be writing.
     for (const name of left) rmSync(name, { recursive: true, force: true, maxRetries: 10 });
     return left.length === 0 ? "new" : "deleted";
   };
@@ -55,7 +55,7 @@ export function takeDataDirectory(path: string): DataDirectory {
   return { path, logs, open, close, release };
 }
 
-/** By a lock that the kernel ends with the process, even a killed one. Node has none but SQLite's. */
+/** Uses SQLite's lock, because the kernel releases it even if the process is killed, and Node has no other such lock. */
 function lock(path: string): () => void {
   const database = new DatabaseSync(join(path, "lock.db"));
   try {

@@ -17,13 +17,13 @@ export async function payAsDemoAgent(baseUrl: string): Promise<string> {
   });
   const text = await response.text();
   if (!response.ok)
-    throw new Error(`The demo payment failed: POST /test/basic answered ${response.status}.\n${text.slice(0, 2_000)}`);
+    throw new Error(`The demo payment failed: POST /test/basic returned ${response.status}.\n${text.slice(0, 2_000)}`);
   const { cert_url: url }: { cert_url?: unknown } = JSON.parse(text);
   if (typeof url !== "string") throw new Error(`The demo payment returned no cert_url:\n${text.slice(0, 2_000)}`);
   return url;
 }
 
-/** A 503 means: do not sign again, resend the same header. */
+/** Resends the same header after a 503, instead of signing again. */
 const patientFetch: typeof fetch = async (input, init) => {
   for (;;) {
     const response = await fetch(input instanceof Request ? input.clone() : input, init);

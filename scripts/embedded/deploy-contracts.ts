@@ -32,7 +32,7 @@ interface EscrowRoles {
   readonly feeRecipient: Address;
 }
 
-/** Deploys the contracts to a new chain with Ignition, which keeps its journal in `folder`. */
+/** Deploys the contracts to a new chain with Ignition, whose journal is in `folder`. */
 async function deployTo(
   hre: HardhatRuntimeEnvironment,
   { folder, target, roles }: { folder: string; target: DeploymentTarget; roles: EscrowRoles },

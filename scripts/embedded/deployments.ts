@@ -34,7 +34,7 @@ const FUTURES = {
 } as const;
 
 /**
- * The contracts of one chain, from Ignition's journal.
+ * Returns the contracts of one chain, from Ignition's journal.
  * @throws Error if one of them has not been deployed
  */
 export function localContracts(folder: string, { network }: DeploymentTarget): LocalContracts {
@@ -43,7 +43,9 @@ export function localContracts(folder: string, { network }: DeploymentTarget): L
   const addressOf = (name: keyof LocalContracts): Address => {
     const address = recorded[FUTURES[name]];
     if (address === undefined)
-      throw new Error(`The contract ${FUTURES[name]} is not deployed on chain ${network.chainId}, says ${file}.`);
+      throw new Error(
+        `The contract ${FUTURES[name]} is not deployed on chain ${network.chainId}, according to ${file}.`,
+      );
     return address;
   };
   return {

@@ -1,13 +1,13 @@
 import { toHex } from "viem";
 import { type HDAccount, hdKeyToAccount, mnemonicToAccount } from "viem/accounts";
 
-/** Known to everyone: real money sent to these accounts is lost. */
+/** These words are public, so real money sent to these accounts is lost. */
 export const DEV_MNEMONIC = "test test test test test test test test test test test junk";
 
-// Stretching the words into a seed is slow by design, so it is done once for all accounts.
+// Deriving the seed from the words is slow by design, so do it once for all accounts.
 const PARENT = mnemonicToAccount(DEV_MNEMONIC, { path: "m/44'/60'/0'/0" }).getHdKey();
 const derive = (index: number): HDAccount =>
-  // viem's type asks for a path from the master key; this is the rest of it, from the parent.
+  // viem's type requires a path from the master key, but this one starts at the parent.
   hdKeyToAccount(PARENT, { path: `m/${index}` as "m/44'/60'/" });
 
 /** The ten well-known development accounts. */
@@ -20,7 +20,7 @@ export function devAccount(index: number): HDAccount {
   return account;
 }
 
-/** The account's private key, for a banner or another program's environment. */
+/** Returns the account's private key, for a banner or another program's environment. */
 export function privateKeyOf(account: HDAccount): `0x${string}` {
   const key = account.getHdKey().privateKey;
   if (key === null) throw new Error("This account was made without a private key.");

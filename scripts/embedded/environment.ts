@@ -5,12 +5,12 @@ import { runningPostgres } from "./postgres.ts";
 import { apiPlan } from "./services.ts";
 import { readSettings, SettingError } from "./settings.ts";
 
-/** Whether the environment names a database, and so an installation of its own. */
+/** Whether the environment has a database, and so describes a separate installation. */
 export const isConfigured = (env: Readonly<Record<string, string | undefined>>): boolean =>
   Boolean(env.DATABASE_URL || env.DATABASE_URL_FILE);
 
 /**
- * The environment of a running `npm start`'s API, for commands run alongside it.
+ * Returns the environment of the API of a running `npm start`, for other commands.
  * @throws SettingError if nothing runs in `DATA_DIR`
  */
 export async function embeddedEnvironment(
@@ -24,7 +24,7 @@ export async function embeddedEnvironment(
       `Nothing is running in ${dataDirectory}. Run npm start first, set its DATA_DIR and PORT, or set DATABASE_URL and the API's other variables.`,
     );
   const services = { settings, keys: loadKeys(dataDirectory), ...postgres, logs: dataDirectory };
-  // Its key is what commands need: it listens on another port.
+  // Commands need only the witness's key, so its port may differ.
   const { setting: witness } = await localWitness(services);
   return { ...apiPlan({ ...services, witness }).env };
 }

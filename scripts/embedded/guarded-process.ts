@@ -3,9 +3,9 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import type { Writable } from "node:stream";
 
 /**
- * The shell becomes the program (same pid) and leaves behind a watcher that holds file descriptor 3, a pipe from us.
- * When we end, for whatever reason, the pipe closes and the watcher kills the program with its process group, so that
- * even a kill -9 orphans nothing. A line on the pipe tells the watcher that the program ended on its own.
+ * The shell becomes the program (same pid) and leaves behind a watcher with file descriptor 3, a pipe from this process. When
+ * this process ends for any reason, the pipe closes and the watcher kills the program with its process group, so that even a
+ * kill -9 leaves no orphan. A line on the pipe means that the program has already ended.
  */
 const WATCHED = '{ read _ <&3 || kill -s "$0" -- -$$; } 2>/dev/null >&2 & exec 3<&-; exec "$@"';
 
@@ -14,32 +14,31 @@ export interface ProcessPlan {
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
-  /** Another user to run as; only root can. */
+  /** Another user to run as, which requires root. */
   readonly user?: { readonly uid: number; readonly gid: number };
-  /** The signal that asks the program to end. Default SIGTERM. */
+  /** The signal that requests the program to end. Default SIGTERM. */
   readonly stopSignal?: "SIGINT" | "SIGTERM";
   /** The signal that ends it immediately when this process is gone. Default SIGKILL. */
   readonly orphanSignal?: "SIGQUIT" | "SIGKILL";
-  /** Output is appended here; without it only the end is kept, in memory. */
+  /** The file to which output is appended. Without it, only the end of the output is kept, in memory. */
   readonly logFile?: string;
 }
 
 export interface GuardedProcess {
   readonly pid: number;
-  /** Resolves when the program has ended: its exit code, or the signal that ended it. */
+  /** Resolves with the exit code or the signal when the program has ended. */
   readonly ended: Promise<number | string>;
   readonly running: () => boolean;
-  /** The end of what it printed. */
+  /** Returns the end of its output. */
   readonly lastOutput: () => string;
-  /** Asks it to end, and kills it after the grace period. */
+  /** Requests it to end, and kills it after the grace period. */
   readonly stop: (graceMs?: number) => Promise<void>;
 }
 
 const KEPT_OUTPUT = 4_000;
 
 /**
- * Starts a program that never outlives this process, in its own process group, so that a terminal's Ctrl-C does not
- * reach it.
+ * Starts a program that never outlives this process. It has its own process group, so a terminal's Ctrl-C does not reach it.
  */
 export async function startGuarded(plan: ProcessPlan): Promise<GuardedProcess> {
   const { stopSignal = "SIGTERM", orphanSignal = "SIGKILL" } = plan;

@@ -26,7 +26,7 @@ export interface Keys {
   readonly examPrivateKey: Hex;
 }
 
-/** The installation's secrets, generated on first use and unchanged from then on. */
+/** Returns the installation's secrets, which are generated on first use and then never change. */
 export function loadKeys(dataDirectory: string): Keys {
   const file = join(dataDirectory, "keys.json");
   if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8"));

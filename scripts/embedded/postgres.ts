@@ -11,9 +11,9 @@ import { waitUntil } from "./wait-until.ts";
 export interface Postgres {
   /** The superuser's URL, for migrations. */
   readonly ownerUrl: string;
-  /** The API's login role `trust_service`; its rights come from `grantRoles`. */
+  /** The URL of the API's login role `trust_service`. `grantRoles` gives it rights. */
   readonly apiUrl: string;
-  /** The indexer's login role `trust_index`; the same. */
+  /** The URL of the indexer's login role `trust_index`. `grantRoles` gives it rights. */
   readonly indexerUrl: string;
   readonly process: GuardedProcess;
   readonly stop: () => Promise<void>;
@@ -22,9 +22,9 @@ export interface Postgres {
 export interface PostgresPlan {
   readonly directory: string;
   readonly port: number;
-  /** Default `postgres.log` in the directory. */
+  /** Defaults to `postgres.log` in the directory. */
   readonly logFile?: string;
-  /** More `postgres` command-line settings, like `fsync=off`. */
+  /** Additional `postgres` settings, such as `fsync=off`. */
   readonly settings?: readonly string[];
 }
 
@@ -38,7 +38,7 @@ const OWNER = "postgres";
 const SERVICE = "trust_service";
 const INDEXER = "trust_index";
 const DATABASE = "trust";
-// Small: the whole embedded stack shares 1 GiB. Replication is never used; TCP only, so two users' sockets cannot collide in /tmp.
+// Small, because the whole embedded stack shares 1 GiB. It uses only TCP, so that two users' sockets do not collide in /tmp.
 const SETTINGS = [
   "listen_addresses=127.0.0.1",
   "unix_socket_directories=",
@@ -90,7 +90,7 @@ function urlsOf({ owner, service, indexer }: Passwords, port: number): Urls {
 }
 
 /**
- * The URLs of the server running in the directory; null if there is none. Its port is the fourth line of its pid file.
+ * Returns the URLs of the server that runs in the directory, or null. Its port is the fourth line of its pid file.
  */
 export async function runningPostgres(directory: string): Promise<Urls | null> {
   const home = resolve(directory);
@@ -100,13 +100,13 @@ export async function runningPostgres(directory: string): Promise<Urls | null> {
   return !port || (await isPortFree(port, "127.0.0.1")) ? null : urlsOf(readPasswords(home), port);
 }
 
-/** Lets the login roles act as `trust_api` and `trust_indexer`, the roles without login that migrations grant rights to. */
+/** Lets the login roles act as `trust_api` and `trust_indexer`, the roles without login to which migrations grant rights. */
 export const grantRoles = (ownerUrl: string): Promise<void> =>
   withClient(ownerUrl, async (client) => {
     await client.query(`grant trust_api to ${SERVICE}; grant trust_indexer to ${INDEXER}`);
   });
 
-/** Runs `use` on one connection and closes it. */
+/** Runs `use` on a connection, and closes it. */
 export async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url });
   client.on("error", () => {});

@@ -13,16 +13,16 @@ export interface ServiceParts {
   readonly logs: string;
   /** The escrow contract and the operator on the local Base. */
   readonly escrows?: readonly Address[];
-  /** What the API is told of the local witness: vkey and URL. */
+  /** The vkey and URL of the local witness. */
   readonly witness?: string;
-  /** What turns verdicts into decisions on jobs, on the local Base. */
+  /** The contract on the local Base that turns verdicts into decisions on jobs. */
   readonly evaluator?: Address;
 }
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const VIEWS_SCHEMA = "live";
 
-/** The API, as production runs it. */
+/** The API, as in production. */
 export const apiPlan = (parts: ServiceParts): ProcessPlan => ({
   ...program("api/main.ts", parts.logs, "api.log"),
   env: {
@@ -40,19 +40,19 @@ export const apiPlan = (parts: ServiceParts): ProcessPlan => ({
     DECOY_SEED: parts.keys.decoySeed,
     ESCROW_ADDRESSES: parts.escrows?.join(",") ?? "",
     EVALUATOR_ADDRESS: parts.evaluator ?? "",
-    // The keys are here: what a deployment's environment names is another installation's.
+    // The keys are set here, and these variables of the environment belong to another installation.
     ...{ SIGNER_URL: "", FACILITATOR_ADDRESS: "", ARBITER_ADDRESS: "", EXAM_ADDRESS: "" },
     ARBITER_PRIVATE_KEY: parts.keys.arbiterPrivateKey,
     EXAM_PRIVATE_KEY: parts.keys.examPrivateKey,
     LOG_WITNESSES: process.env.LOG_WITNESSES || (parts.witness ?? ""),
-    // So that an anchor is seen soon.
+    // Short, so that a developer soon sees an anchor.
     LOG_ANCHOR_SECONDS: process.env.LOG_ANCHOR_SECONDS || "600",
     INDEX_VIEWS_SCHEMA: VIEWS_SCHEMA,
     RATE_LIMIT_PER_MINUTE: "0",
   },
 });
 
-/** The indexer: the only process on this database's index, polling a chain that is free to query. */
+/** The indexer. It polls a local chain, which is free to query. */
 export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPlan => ({
   ...program("scripts/indexer.ts", parts.logs, "indexer.log"),
   env: {
@@ -75,7 +75,7 @@ export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPla
   },
 });
 
-/** Hardhat and Ignition in their own process: they need a lot of memory for a few seconds. */
+/** Hardhat and Ignition have a separate process, because they need a lot of memory for a few seconds. */
 export const deploymentPlan = (parts: Pick<ServiceParts, "settings" | "keys" | "logs">): ProcessPlan => ({
   ...program("scripts/embedded/deploy-contracts.ts", parts.logs, "deploy.log"),
   args: [join(ROOT, "scripts/embedded/deploy-contracts.ts"), join(parts.settings.dataDirectory, "ignition")],
@@ -88,7 +88,7 @@ export const deploymentPlan = (parts: Pick<ServiceParts, "settings" | "keys" | "
   },
 });
 
-/** One of our programs, with what it prints in a file. */
+/** Returns the plan of one of our programs, with its output in a file. */
 export const program = (path: string, logs: string, logFile: string) => ({
   command: process.execPath,
   args: ["--max-old-space-size=256", join(ROOT, path)],

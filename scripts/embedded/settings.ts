@@ -9,10 +9,10 @@ export interface StartSettings {
   readonly postgresPort: number;
 }
 
-/** An invalid setting; the message names the variable to change. */
+/** An invalid setting. The message names the variable to change. */
 export class SettingError extends Error {}
 
-/** What embedded mode reads from the environment. */
+/** Reads the settings of embedded mode from the environment. */
 export async function readSettings(env: Readonly<Record<string, string | undefined>>): Promise<StartSettings> {
   const settings = {
     dataDirectory: resolve(env.DATA_DIR || ".data"),
@@ -31,12 +31,12 @@ export async function readSettings(env: Readonly<Record<string, string | undefin
   return settings;
 }
 
-/** @throws SettingError naming the first port that something else is listening on. */
+/** @throws SettingError with the first port that another program is using */
 export async function demandFreePorts(settings: StartSettings): Promise<void> {
   for (const [name, port] of namedPorts(settings)) {
     if ((await isPortFree(port)) && (await isPortFree(port, "127.0.0.1"))) continue;
     throw new SettingError(
-      `Port ${port} is in use or not allowed. Set ${name} to a free port, like ${name}=${await freePort()}.`,
+      `Port ${port} is in use or not allowed. Set ${name} to a free port, such as ${name}=${await freePort()}.`,
     );
   }
 }

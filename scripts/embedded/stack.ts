@@ -23,35 +23,35 @@ export interface StackParts {
   readonly directory: DataDirectory;
   /** Whether the data directory has the state of an earlier start. */
   readonly isResumed: boolean;
-  /** Reports that a part is up, or in trouble. */
+  /** Reports that a component is up or has failed. */
   readonly tell: (line: string) => void;
-  /** A part the others depend on has ended. */
+  /** Called when a component that others depend on has ended. */
   readonly onLoss: (reason: string) => void;
 }
 
 export interface Stack {
-  /** Starts everything; settles once every part answers. */
+  /** Starts everything. Settles once every component responds. */
   readonly start: () => Promise<void>;
-  /** Ends what was started, the API first, and records whether the next start can resume from it. */
+  /** Stops the components, the API first, and records whether the next start can resume. */
   readonly stop: () => Promise<void>;
 }
 
 const SENDER_WEI = 100n * 10n ** 18n;
-/** At each start, for exams of sellers. */
+/** The balance for exams of sellers at each start. */
 const EXAM_USDC = 50_000_000n;
 const READY_WITHIN_MS = 120_000;
-/** A last checkpoint on a slow disk. */
+/** Enough for a last checkpoint on a slow disk. */
 const POSTGRES_STOPS_WITHIN_MS = 60_000;
 
 /** A chain or the database. */
 interface Store {
-  /** False if it could not store all of its data. */
+  /** Returns false if it could not store all of its data. */
   readonly stop: () => Promise<boolean>;
 }
 
 type Urls = Pick<Postgres, "ownerUrl" | "apiUrl" | "indexerUrl">;
 
-/** Starts a program that uses the stores, and ends it if the stack is stopping. */
+/** Starts a program that uses the stores. Ends it if the stack is stopping. */
 type Begin = <T extends { readonly stop: () => Promise<void> }>(program: Promise<T>) => Promise<T>;
 
 /** The whole service on this machine: PostgreSQL, both chains with their contracts, the indexer and the API. */
@@ -72,7 +72,7 @@ export function createStack(parts: StackParts): Stack {
     const postgres = startDatabase(parts);
     const chains = Object.values(NETWORKS).map((network) => startLocalChain(parts, network));
     stores.push(postgres, ...chains);
-    // Before the services: for a few seconds Hardhat needs as much memory as they do.
+    // Before the services, because Hardhat needs as much memory as they do for a few seconds.
     const deployed = Promise.all(chains).then(() => (parts.isResumed ? undefined : deploy(parts, begin)));
     const [urls] = await Promise.all([postgres, deployed]);
     await prepareDatabase(parts, urls.ownerUrl);
@@ -163,7 +163,7 @@ async function startServices({ settings, keys, directory, tell }: StackParts, ur
 
 const isOk = async (url: string): Promise<boolean> => (await fetch(url, { signal: AbortSignal.timeout(5_000) })).ok;
 
-/** Whether the index that is served is from this run and has a block from it. */
+/** Returns whether the served index is from this run and has a block from it. */
 const isIndexReady = (ownerUrl: string, { began, block }: { began: number; block: number }): Promise<boolean> =>
   withClient(ownerUrl, async (client) => {
     const schema = await shownSchema(client, VIEWS_SCHEMA);
@@ -172,7 +172,7 @@ const isIndexReady = (ownerUrl: string, { began, block }: { began: number; block
     return rowCount === 1;
   });
 
-/** Whether the index contains a block from this run. */
+/** Returns whether the index contains a block from this run. */
 async function hasIndexed(baseUrl: string, block: number): Promise<boolean> {
   const headers = { accept: "application/json" };
   const response = await fetch(`${baseUrl}/status`, { headers, signal: AbortSignal.timeout(5_000) });

@@ -17,7 +17,7 @@ export interface SupervisedService {
 }
 
 const RETRY_MS = 1_000;
-/** Asking takes time that the service needs to get ready. */
+/** Not shorter, because polling slows down the service's start. */
 const READY_POLL_MS = 200;
 
 /** Runs a service until `stop`. Once it has been ready, it is restarted whenever it ends. */
@@ -33,7 +33,7 @@ export async function supervise(service: Service): Promise<SupervisedService> {
       await delay(RETRY_MS);
       if (!isStopping) run = await startGuarded(service.plan);
     }
-    // It was restarted at the very moment of stopping.
+    // It was restarted while stopping.
     await run.stop();
   };
   const kept = ready.then(keepRunning, () => {});

@@ -28,11 +28,11 @@ const clientOf = (node: DevNode) =>
 type Client = ReturnType<typeof clientOf>;
 
 /**
- * Owner, master minter, minter, pauser and blacklister of the local USDC. Nobody has its key: the node impersonates it.
+ * The owner, master minter, minter, pauser, and blacklister of the local USDC. It has no key; the node impersonates it.
  */
 export const USDC_ADMINISTRATOR: Address = "0x00000000000000000000000000000000000ad317";
 
-/** The part of FiatTokenV2_2's ABI that this project uses, administration included. */
+/** The part of FiatTokenV2_2's ABI that this project uses, including administration. */
 export const USDC_ABI = parseAbi([
   "function name() view returns (string)",
   "function version() view returns (string)",
@@ -68,11 +68,11 @@ const INITIALIZERS = parseAbi([
 const SIGNATURE_CHECKER: Address = "0x00000000000000000000000000000000000051c0";
 const LOST_AND_FOUND: Address = "0x000000000000000000000000000000000000dead";
 const MINTER_ALLOWANCE = 10n ** 18n;
-/** A test can mine only once it has started to wait. */
+/** Long, because a test can mine only after it has started to wait. */
 const MINED_WITHIN_MS = 60_000;
 const require = createRequire(import.meta.url);
 
-/** Puts Circle's own bytecode and Multicall3 at their canonical addresses, with the real chain's EIP-712 domain. */
+/** Installs Circle's own bytecode and Multicall3 at their canonical addresses, with the real chain's EIP-712 domain. */
 export async function installUsdc(node: DevNode, network: NetworkFacts): Promise<void> {
   const client = clientOf(node);
   await Promise.all([
@@ -111,7 +111,7 @@ export async function administer(node: DevNode, network: NetworkFacts, calls: re
   const call = { account: USDC_ADMINISTRATOR, chain: null, to: network.usdc.address, gas: 400_000n } as const;
   const hashes: Hex[] = [];
   for (const data of calls) hashes.push(await client.sendTransaction({ ...call, data }));
-  // A receipt may come after its block's number, and an on-demand chain has no next block for viem to wait for.
+  // A receipt may be available later than its block number, and viem would wait for the next block, which may never come.
   const statusOf = async (hash: Hex) => (await client.getTransactionReceipt({ hash }).catch(() => null))?.status;
   for (const [index, hash] of hashes.entries()) {
     const refusal = `USDC on chain ${network.chainId} refused administrative call ${index + 1} of ${calls.length}.`;
@@ -122,7 +122,7 @@ export async function administer(node: DevNode, network: NetworkFacts, calls: re
 }
 
 async function installMulticall3(client: Client): Promise<void> {
-  // viem has the creation code but does not export it. Called without a target it returns the runtime code.
+  // viem does not export its creation code. A call without a target returns the runtime code.
   const constants = require(join(dirname(require.resolve("viem")), "constants/contracts.js")) as {
     multicall3Bytecode: Hex;
   };

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Polls until `check` returns true (a rejection counts as false); false once the time is up. */
+/** Polls until `check` returns true. A rejection counts as false. Returns false once the time is up. */
 export async function waitUntil(
   check: () => Promise<boolean> | boolean,
   limitMs: number,

@@ -15,7 +15,7 @@ import type { Records } from "./records.ts";
 
 export interface WitnessParts {
   readonly signer: NoteSigner;
-  /** The keys of the logs that it watches, by their origins. */
+  /** The keys of the logs that it watches, by origin. */
   readonly logs: ReadonlyMap<string, readonly VerifierKey[]>;
   readonly records: Records;
   readonly now: () => Date;
@@ -27,9 +27,9 @@ export interface WitnessAnswer {
   readonly body: string;
 }
 
-/** C2SP tlog-witness allows no more. */
+/** The maximum in C2SP tlog-witness. */
 const MOST_HASHES = 63;
-/** Requests that race for one log: each pass, one of them wins. */
+/** The maximum retries of concurrent requests for one log. One of them wins each pass. */
 const MOST_PASSES = 20;
 
 interface Offer {
@@ -53,8 +53,8 @@ const text = (status: WitnessAnswer["status"], body: string): WitnessAnswer => (
 });
 
 /**
- * The call `add-checkpoint` of C2SP tlog-witness: cosigns a checkpoint that continues what was cosigned before. The record is
- * replaced before the cosignature is handed out, and only where it still is what the checkpoint was compared with.
+ * Handles `add-checkpoint` of C2SP tlog-witness, which cosigns a checkpoint that is consistent with the last cosigned one. The
+ * record is replaced before the cosignature is returned, and only if it is still the one that was compared.
  */
 export async function addCheckpoint(parts: WitnessParts, body: string): Promise<WitnessAnswer> {
   try {
@@ -65,14 +65,14 @@ export async function addCheckpoint(parts: WitnessParts, body: string): Promise<
       const answer = await extend(parts, offer, { checkpoint, lines });
       if (answer !== null) return answer;
     }
-    return text(503, "too many requests for this log at once\n");
+    return text(503, "too many concurrent requests for this log\n");
   } catch (error) {
     if (error instanceof Refused) return text(error.status, `${error.message}\n`);
     throw error;
   }
 }
 
-/** Null if another request was faster. */
+/** Returns null if another request was faster. */
 async function extend(
   { signer, records, now }: WitnessParts,
   { oldSize, proof, note }: Offer,
@@ -83,7 +83,7 @@ async function extend(
   const known = before ?? { size: 0, root: EMPTY_ROOT, seconds: 0 };
   if (oldSize !== known.size) return { status: 409, type: "text/x.tlog.size", body: `${known.size}\n` };
   refusing(422, () => verifyConsistency({ oldSize, oldRoot: known.root, newSize: size, newRoot: root, proof }));
-  // A clock that was set back must not make a smaller tree the newer one.
+  // A clock that was set back must not make a smaller tree look newer.
   const seconds = Math.max(Math.floor(now().getTime() / 1_000), known.seconds);
   const line = await cosign(note.text, signer, seconds);
   const after = { size, root, seconds, checkpoint: `${note.text}\n${lines}${line}` };
@@ -97,7 +97,7 @@ function parseOffer(body: string): Offer {
   const digits = /^old (0|[1-9]\d{0,15})$/.exec(first)?.[1];
   const oldSize = Number(digits);
   if (digits === undefined || !Number.isSafeInteger(oldSize))
-    throw new Refused(400, "expected the old size in the first line, like: old 20852014");
+    throw new Refused(400, "expected the old size in the first line, such as old 20852014");
   if (lines.length > MOST_HASHES) throw new Refused(400, `expected at most ${MOST_HASHES} hashes in the proof`);
   const proof = lines.map((line) => {
     const hash = fromBase64(line);
@@ -107,7 +107,7 @@ function parseOffer(body: string): Offer {
   return { oldSize, proof, note: refusing(400, () => parseNote(body.slice(end + 2))) };
 }
 
-/** The lines of the log's known keys, each of which holds. */
+/** Returns the valid signature lines of the log's known keys. */
 async function logSignatures({ logs }: WitnessParts, note: ParsedNote): Promise<string> {
   const [origin = ""] = note.text.split("\n");
   const keys = logs.get(origin);
@@ -116,7 +116,7 @@ async function logSignatures({ logs }: WitnessParts, note: ParsedNote): Promise<
     if (!(error instanceof Refusal)) throw error;
     throw new Refused(error.code === "malformed_checkpoint" ? 400 : 403, error.message);
   });
-  if (signatures.length === 0) throw new Refused(403, "no key that is known for this log has signed the checkpoint");
+  if (signatures.length === 0) throw new Refused(403, "the checkpoint is not signed by a known key of this log");
   return signatures.map(({ line }) => line).join("");
 }
 

@@ -6,14 +6,14 @@ export interface Head {
   readonly root: Uint8Array;
   /** POSIX time of the cosignature. */
   readonly seconds: number;
-  /** The note, with the log's signatures and the witness's own. */
+  /** The note, with the signatures of the log and the witness. */
   readonly checkpoint: string;
 }
 
-/** What the witness remembers of each log. What `advance` has accepted survives kill -9 and the loss of power. */
+/** The witness's record of each log. An accepted `advance` survives kill -9 and a loss of power. */
 export interface Records {
   latest(origin: string): Head | null;
-  /** Replaces exactly the head that was read, in one step; false if there is another one by now. */
+  /** Atomically replaces the head that was read. Returns false if the head has changed. */
   advance(origin: string, from: Head | null, to: Head): boolean;
   close(): void;
 }
@@ -23,7 +23,7 @@ const TABLE = `CREATE TABLE IF NOT EXISTS head (
 ) STRICT`;
 const BUSY_MS = 5_000;
 
-/** Several processes may share the file. */
+/** Opens the records. Several processes may share the file. */
 export function openRecords(file: string): Records {
   const database = new DatabaseSync(file, { timeout: BUSY_MS });
   database.exec("PRAGMA synchronous = EXTRA");

@@ -6,7 +6,7 @@ import { addCheckpoint, type WitnessAnswer, type WitnessParts } from "./add-chec
 const MOST_BYTES = 200_000;
 const REQUEST_WITHIN_MS = 10_000;
 
-/** A witness over HTTP. Both its prefixes, for submission and for monitoring, are its root. */
+/** Creates a witness over HTTP. Its root is the prefix for both submission and monitoring. */
 export function createWitnessServer(parts: WitnessParts, failed: (error: unknown) => void): Server {
   const origins = new Map([...parts.logs.keys()].map((origin) => [sha256Hex(origin), origin]));
   const answer = async (request: IncomingMessage): Promise<WitnessAnswer | ReturnType<typeof plain>> => {
@@ -18,7 +18,7 @@ export function createWitnessServer(parts: WitnessParts, failed: (error: unknown
     }
     const [, hash = ""] = /^\/([0-9a-f]{64})\/checkpoint$/.exec(path) ?? [];
     const head = origins.has(hash) ? parts.records.latest(origins.get(hash) ?? "") : null;
-    if (head === null) return plain(404, "nothing is cosigned here\n");
+    if (head === null) return plain(404, "no checkpoint of this log is cosigned\n");
     return ["GET", "HEAD"].includes(request.method ?? "") ? plain(200, head.checkpoint) : plain(405, "expected GET\n");
   };
   const server = createServer((request, response) => {
@@ -26,7 +26,7 @@ export function createWitnessServer(parts: WitnessParts, failed: (error: unknown
       (given) => send(response, given),
       (error: unknown) => {
         failed(error);
-        send(response, plain(500, "the witness could not do that; nothing is cosigned\n"));
+        send(response, plain(500, "the witness failed; the checkpoint is not cosigned\n"));
       },
     );
   });
@@ -40,12 +40,12 @@ const sha256Hex = (origin: string): string => createHash("sha256").update(origin
 const plain = (status: number, body: string) => ({ status, type: "text/plain; charset=utf-8", body });
 
 function send(response: ServerResponse, { status, type, body }: ReturnType<typeof plain>): void {
-  // What was not read is not worth waiting for.
+  // Do not wait for an unread body.
   const end = status === 413 ? { connection: "close" } : {};
   response.writeHead(status, { "content-type": type, "cache-control": "no-store", ...end }).end(body);
 }
 
-/** Null if it is too large. Bytes that are no UTF-8 become U+FFFD, which no form of the protocol has. */
+/** Returns null if the body is too large. Invalid UTF-8 becomes U+FFFD, which the protocol does not allow. */
 async function bodyOf(request: IncomingMessage): Promise<string | null> {
   const chunks: Buffer[] = [];
   let bytes = 0;

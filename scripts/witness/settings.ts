@@ -17,12 +17,12 @@ const logKeys = z.string().transform((text, context) =>
 );
 
 const ENVIRONMENT = z.object({
-  WITNESS_NAME: z.string().refine(isKeyName, "expected a name without spaces and plus, like witness.example/w1"),
+  WITNESS_NAME: z
+    .string()
+    .refine(isKeyName, "expected a name without spaces and plus signs, such as witness.example/w1"),
   WITNESS_KEY: key32("the Ed25519 private key that cosigns"),
   WITNESS_LOGS: logKeys,
-  WITNESS_STATE: z
-    .string()
-    .min(1, "expected the file that remembers what was cosigned; losing it loses the witness's memory"),
+  WITNESS_STATE: z.string().min(1, "expected the file that records cosigned checkpoints; do not lose it"),
   WITNESS_PORT: whole(0, 65_535).default(4030),
   WITNESS_HOST: z.string().min(1).default("127.0.0.1"),
 });
@@ -30,15 +30,15 @@ const ENVIRONMENT = z.object({
 export interface WitnessSettings {
   readonly name: string;
   readonly seed: Uint8Array;
-  /** By origin, which is the name of a log's key. */
+  /** The keys by origin, which is the name of a log's key. */
   readonly logs: ReadonlyMap<string, readonly VerifierKey[]>;
-  /** Of the SQLite database. */
+  /** The path of the SQLite database. */
   readonly stateFile: string;
   readonly port: number;
   readonly host: string;
 }
 
-/** The settings, or what is wrong with the environment. */
+/** Returns the settings, or the problem with the environment. */
 export function readWitnessSettings(environment: Environment): WitnessSettings | { readonly problem: string } {
   const { data, problems } = readEnvironment(ENVIRONMENT, environment);
   if (data === undefined) return { problem: problems.join("\n") };
