@@ -61,14 +61,14 @@ describe("a deployment", () => {
     const { code, output, errors } = await run(["--dry-run"], { DEPLOYER_PRIVATE_KEY: "" });
     expect([code, errors]).toEqual([0, ""]);
     expect(output.match(/would be deployed/g)).toHaveLength(4);
-    expect(output).toMatch(/\n4 transactions would be sent: \d{7} gas, about 0\.\d+ ETH at the present price\.\n$/);
+    expect(output).toMatch(/\n4 transactions would be sent: \d{7} gas, about 0\.\d+ ETH at the current price\.\n$/);
     expect(await sent()).toBe(0);
   });
 
   test("is refused, with the account and the amount, if the deployer lacks ETH", async () => {
     const key = generatePrivateKey();
     await expect(deploy(key)).rejects.toThrow(
-      `The deployer ${privateKeyToAddress(key)} holds 0 ETH on Base Sepolia, and needs about 0.`,
+      `The deployer ${privateKeyToAddress(key)} holds 0 ETH on Base Sepolia, but needs about 0.`,
     );
   });
 

@@ -53,7 +53,7 @@ describe("a history", () => {
     const waiting = async () => (await pool.query(blocked)).rowCount;
     const terminate = () => pool.query(`select pg_terminate_backend(pid) from (${blocked}) blocked`);
     for (const [end, why] of [
-      [({ pid }: Preload) => process.kill(pid, "SIGTERM"), "Ended by SIGTERM. Nothing is half made"],
+      [({ pid }: Preload) => process.kill(pid, "SIGTERM"), "Ended by SIGTERM. Nothing was changed"],
       [terminate, "PostgreSQL closed the connection"],
     ] as const) {
       const ended = startPreload(FILE, { ...env, TMPDIR: folder });

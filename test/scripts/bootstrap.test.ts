@@ -55,7 +55,7 @@ test("an installation that lacks something is repeated; a whole one, by hand or 
   expect(existsSync(native)).toBe(false);
 
   const said = await bootstrap();
-  expect(said).toMatch(/node_modules is not whole: .*\): npm ci /);
+  expect(said).toMatch(/node_modules is incomplete: .*\): npm ci /);
   expect(said).toContain("hardhat build --no-tests\n");
   expect(existsSync(native)).toBe(true);
   expect(readFileSync(file("seen-by-installers"), "utf8")).toBe("undefined");

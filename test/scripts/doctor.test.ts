@@ -58,11 +58,9 @@ describe("the doctor looks at the database", () => {
   test("and finds its version, role, and clock in order", async () => {
     const found = linesOf(await inspectDatabase(configOf()));
     expect(found[0]).toMatch(/^ok DATABASE_URL: PostgreSQL \d+[\d.]*, role trust_service, with a schema$/);
-    expect(found).toContain("ok clock: agrees with the database's");
+    expect(found).toContain("ok clock: matches the database's");
     // The tests' server is fast at the price of safety, which is what must be noticed.
-    expect(found).toContain(
-      "fail DATABASE_URL: fsync is off: turn it on, or a crash forgets payments that were charged",
-    );
+    expect(found).toContain("fail DATABASE_URL: fsync is off: turn it on, or a crash may lose charged payments");
   });
 
   test("and names a role with too many rights, a missing schema, and a server that is away", async () => {
@@ -85,12 +83,12 @@ describe("the doctor looks at the database", () => {
 
 describe("the doctor looks at each node", () => {
   const inspect = () => inspectNodes("eip155:8453", configOf());
-  const ALONE = "note BASE_RPC_URL: names one node; name a second one of another provider, after a comma";
+  const ALONE = "note BASE_RPC_URL: has one node; add a second one from another provider, after a comma";
 
   test("and reports what it gives", async () => {
     await chain.mine();
     const found = linesOf(await inspect());
-    expect(found[0]).toMatch(/^ok BASE_RPC_URL: chain 8453, block \d+, 10 calls a request, 9000 blocks a search$/);
+    expect(found[0]).toMatch(/^ok BASE_RPC_URL: chain 8453, block \d+, 10 calls per request, 9000 blocks per search$/);
     expect(found.slice(1)).toEqual([ALONE]);
   });
 
@@ -98,13 +96,13 @@ describe("the doctor looks at each node", () => {
     [
       "a node that is away",
       async () => null,
-      /^fail .*does not answer \(.+\): check the URL, and the provider's key and plan$/,
+      /^fail .*does not respond \(.+\): check the URL, and the provider's key and plan$/,
     ],
     [
       "another chain's node",
       async (call: Parameters<typeof replyTo>[0], pass: (call: never) => Promise<never>) =>
         call.method === "eth_chainId" ? replyTo(call, "0x1") : pass(call as never),
-      /^fail .*is a node of chain 1: name one of Base, chain 8453$/,
+      /^fail .*is a node of chain 1: expected Base, chain 8453$/,
     ],
   ] as const)("and refuses %s", async (_, fault, line) => {
     node.become(fault as never);
@@ -128,9 +126,9 @@ describe("the doctor looks at each node", () => {
     const found = wrongIn(await inspect());
     node.become(null);
     expect(found).toEqual([
-      "fail BASE_RPC_URL: does not know the block tag finalized, so no payment becomes final: use another provider",
+      "fail BASE_RPC_URL: does not support the block tag finalized, so no payment becomes final: use another provider",
       expect.stringMatching(
-        /^note BASE_RPC_URL: searches (281|500|[1-4]\d\d) blocks in a request: set LOG_BLOCK_RANGE=\d+$/,
+        /^note BASE_RPC_URL: searches (281|500|[1-4]\d\d) blocks per request: set LOG_BLOCK_RANGE=\d+$/,
       ),
       ALONE,
     ]);
@@ -170,11 +168,11 @@ test("the doctor names an account without ETH, a blacklisted receiver, and a con
     ),
   );
   expect(poor.map((line) => line.replace(/0x\w+/g, "0x…"))).toEqual([
-    "fail FACILITATOR_PRIVATE_KEY: 0x… holds 0 ETH on Base: send it ETH for gas, 0.02 for a start",
-    "fail FACILITATOR_PRIVATE_KEY: 0x… holds 0 ETH on Base Sepolia: send it ETH for gas, 0.02 for a start",
-    "fail ARBITER_PRIVATE_KEY: 0x… holds 0 ETH on Base: send it ETH for gas, 0.02 for a start",
+    "fail FACILITATOR_PRIVATE_KEY: 0x… holds 0 ETH on Base: send it ETH for gas, 0.02 to start with",
+    "fail FACILITATOR_PRIVATE_KEY: 0x… holds 0 ETH on Base Sepolia: send it ETH for gas, 0.02 to start with",
+    "fail ARBITER_PRIVATE_KEY: 0x… holds 0 ETH on Base: send it ETH for gas, 0.02 to start with",
     "fail PAY_TO_ADDRESS: USDC refuses transfers to 0x…: use an account that is not blacklisted",
-    "fail EXAM_PRIVATE_KEY: 0x… holds 0.00 USDC on Base: send it USDC, 50 for a start",
+    "fail EXAM_PRIVATE_KEY: 0x… holds 0.00 USDC on Base: send it USDC, 50 to start with",
     expect.stringMatching(/^fail ESCROW_ADDRESSES: .*there is no escrow contract at 0x….*run npm run deploy/),
   ]);
 });
@@ -184,12 +182,12 @@ describe("the doctor looks at third parties:", () => {
 
   test.each([
     ["good", 200, github(5000, 4321), "ok GITHUB_TOKEN: 4321 of 5000 requests are left this hour"],
-    ["spent", 200, github(5000, 3), "fail GITHUB_TOKEN: 3 of 5000 requests are left this hour: use a token of its own"],
+    ["spent", 200, github(5000, 3), "fail GITHUB_TOKEN: 3 of 5000 requests are left this hour: use a separate token"],
     [
       "refused",
       401,
       {},
-      "fail GITHUB_TOKEN: GitHub refuses the token: make a new one without access to private repositories",
+      "fail GITHUB_TOKEN: GitHub rejects the token: create a new one without access to private repositories",
     ],
   ] as const)("a %s token of GitHub's", async (...[, status, body, line]) => {
     answering(status, body);
@@ -202,7 +200,7 @@ describe("the doctor looks at third parties:", () => {
       "note GITHUB_TOKEN: is missing: 60 of 60 requests are left this hour. A token without any scope allows 5,000",
     ]);
     expect(linesOf(await inspectGithub(configOf({ GITHUB_API_URL: "http://127.0.0.1:1" })))).toEqual([
-      "fail GITHUB_API_URL: GitHub cannot be reached (bad port): allow HTTPS from here to 127.0.0.1:1",
+      "fail GITHUB_API_URL: GitHub cannot be reached (bad port): allow HTTPS from this machine to 127.0.0.1:1",
     ]);
   });
 
@@ -214,10 +212,10 @@ describe("the doctor looks at third parties:", () => {
     const witnesses = [{ key: { name: "witness.example/w1" }, submission: other.url }];
     const watched = { ...configOf(), log: { ...log, witnessed: { ...log.witnessed, witnesses } } } as unknown as Config;
     answering(400);
-    expect(linesOf(await inspectWitnesses(watched))).toEqual(["ok LOG_WITNESSES: witness.example/w1 answers"]);
+    expect(linesOf(await inspectWitnesses(watched))).toEqual(["ok LOG_WITNESSES: witness.example/w1 responds"]);
     answering(502);
     expect(linesOf(await inspectWitnesses(watched))).toEqual([
-      "fail LOG_WITNESSES: witness.example/w1 answers 502: check its URL, or ask its operator",
+      "fail LOG_WITNESSES: witness.example/w1 returned status 502: check its URL, or ask its operator",
     ]);
   });
 });
@@ -233,12 +231,12 @@ describe("the doctor looks at the running service", () => {
   test("and says that none runs yet, or that its address leads nowhere", async () => {
     expect(linesOf(await inspectService(at("http://trust.localhost:1")))).toEqual([
       expect.stringMatching(
-        /^note BASE_URL: nothing answers at http:\/\/trust\.localhost:1 yet \(.+\): run this again once/,
+        /^note BASE_URL: there is no response from http:\/\/trust\.localhost:1 yet \(.+\): run this again once/,
       ),
     ]);
     expect(linesOf(await inspectService(at("http://localhost:1"), true))).toEqual([
       expect.stringMatching(
-        /^fail BASE_URL: nothing answers at http:\/\/localhost:1 \(.+\): start npm run api and the proxy$/,
+        /^fail BASE_URL: there is no response from http:\/\/localhost:1 \(.+\): start npm run api and the proxy$/,
       ),
     ]);
     const running = { host: "127.0.0.1", port: Number(new URL(service.url).port) };
@@ -253,7 +251,7 @@ describe("the doctor looks at the running service", () => {
     const found = linesOf(await inspectService(at(service.url)));
     expect(found).toContain("ok proxy: passes the terms of payment");
     expect(found).toContain("ok proxy: passes long payments");
-    expect(found).toContain(`fail status: ok is false: ${service.url}/status names the parts`);
+    expect(found).toContain(`fail status: ok is false: see the failing components at ${service.url}/status`);
     expect(found).toContain(
       "fail indexer: the index is not ready: start npm run indexer, or wait until it has caught up",
     );
@@ -268,7 +266,7 @@ describe("the doctor looks at the running service", () => {
     expect(found.map((line) => line.split(":")[0])).toEqual([
       ...["fail TRUSTED_PROXIES", "fail proxy", "fail proxy", "fail status"],
     ]);
-    expect(found[1]).toContain("answers 502 in place of 402 with terms");
+    expect(found[1]).toContain("returned 502 instead of 402 with terms");
     expect(found[2]).toContain("large_client_header_buffers 4 16k");
   });
 });
@@ -285,8 +283,8 @@ test("npm run doctor prints a line for each part, and exits with 1 while one fai
   expect(code).toBe(1);
   expect(output).toContain("FAIL DATABASE_URL: fsync is off");
   expect(output).toMatch(/^ok {3}BASE_SEPOLIA_RPC_URL: chain 84532/m);
-  expect(output).toMatch(/\n\n\d to mend; each line says how\.\n$/);
+  expect(output).toMatch(/\n\n\d to fix\. Each FAIL line has the remedy\.\n$/);
   expect((await run({ PAY_TO_ADDRESS: "0x12" })).output).toBe(
-    "FAIL environment: PAY_TO_ADDRESS is wrong: expected the receiving address: 0x and 40 hex digits\n\n1 to mend; each line says how.\n",
+    "FAIL environment: PAY_TO_ADDRESS is wrong: expected the receiving address: 0x and 40 hex digits\n\n1 to fix. Each FAIL line has the remedy.\n",
   );
 });

@@ -25,9 +25,7 @@ test("without the right to create roles, it prints the statements for an adminis
   const ownerUrl = loginUrl("Trust owner");
   const refused = await migrate(ownerUrl).catch((error: Error) => error.message);
   const statements = String(refused).split("\n\n")[1] ?? "";
-  expect(refused).toMatch(
-    /^The role "Trust owner" lacks rights, and nothing was changed\. .* in the database "trust", /,
-  );
+  expect(refused).toMatch(/^The role "Trust owner" lacks rights\. Nothing was changed\. .* in the database "trust", /);
   expect(statements.split("\n").map((line) => line.trim())).toEqual([
     "CREATE ROLE trust_api NOLOGIN;",
     "CREATE ROLE trust_indexer NOLOGIN;",

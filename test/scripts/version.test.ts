@@ -34,7 +34,7 @@ test("a release dates its section of the changelog", () => {
     "# Changelog\n\n## [1.2.0] - 2027-01-02\n\n## [1.1.0]",
   );
   expect(releasedOn("2027-01-02", "## [1.2.0] - unreleased\n", release)).toBe("## [1.2.0] - 2027-01-02\n");
-  expect(() => releasedOn("2027-01-02", "## [1.1.0]\n", release)).toThrow(/neither a section \[1\.2\.0\]/);
+  expect(() => releasedOn("2027-01-02", "## [1.1.0]\n", release)).toThrow(/no section \[1\.2\.0\]/);
 });
 
 describe("a released version", () => {

@@ -76,7 +76,7 @@ describe("An installation's identity", () => {
     const change = (...args: string[]) => promisify(execFile)(process.execPath, [COMMAND, ...args], { env });
     await expect(change()).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/^Usage: /) });
     expect((await change("--reason", "the treasury moved")).stdout).toMatch(/recorded; restart/);
-    expect((await change("--reason", "again")).stdout).toMatch(/nothing to change/);
+    expect((await change("--reason", "again")).stdout).toMatch(/No change to record/);
 
     const changed = { PAY_TO_ADDRESS: OTHER_ADDRESS, ARBITER_PRIVATE_KEY: OTHER_ARBITER, SEALING_KEY: OTHER_KEY };
     expect(await start(changed)).toBeNull();

@@ -204,7 +204,7 @@ test("Evidence removed by a court order is no longer public, and every proof of 
   expect((await get(`/cert/${id}/evidence`)).status).toBe(200);
 
   expect(await remove(ownerUrl, id, ...reason)).toContain(before.sha256);
-  expect(await remove(ownerUrl, id, ...reason)).toMatch(/was removed before: Order of the court/);
+  expect(await remove(ownerUrl, id, ...reason)).toMatch(/was already removed: Order of the court/);
   const gone = await get(`/cert/${id}/evidence`);
   expectProblem(gone, 451, "evidence_removed");
   expect(gone.text).toContain(before.sha256);

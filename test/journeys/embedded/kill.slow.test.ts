@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: 240_000 });
 const { env, url, start, processes, remove } = await createInstallation();
 afterAll(remove);
 
-const DELETED = /The last run did not stop cleanly: its local chains, database, and keys are deleted/;
+const DELETED = /The last run did not stop cleanly\. Deleting its local chains, database, and keys/;
 const chain = anvilClient(`http://127.0.0.1:${env.BASE_RPC_PORT}`, NETWORKS["eip155:8453"]);
 const statusOf = async (address: string) => (await fetch(address, { headers: { accept: "application/json" } })).status;
 const firstBlock = async () => (await chain.getBlock({ blockNumber: 1n })).hash;
