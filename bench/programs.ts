@@ -11,7 +11,7 @@ export const ROOT = fileURLToPath(new URL("..", import.meta.url));
 export interface Program {
   readonly child: ChildProcess;
   readonly pid: number;
-  /** Every line it has printed. */
+  /** The printed lines. */
   readonly lines: readonly string[];
 }
 
@@ -25,14 +25,14 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
 type Environment = Readonly<Record<string, string>>;
 
 export interface ProgramOptions {
-  /** What the line says to wait for; null to wait for none. Default: "ready". */
+  /** The pattern of the line to wait for, or null. Defaults to "ready". */
   readonly ready?: RegExp | null;
   readonly args?: readonly string[];
-  /** What runs it. Default: Node. */
+  /** The command that runs the file. Defaults to Node. */
   readonly command?: string;
 }
 
-/** Starts one of the project's programs (a path from its root, or absolute) and waits for a line that says it is ready. */
+/** Starts one of the project's programs (a path from its root, or absolute) and waits until a line reports that it is ready. */
 export async function startProgram(
   file: string,
   env: Environment,
@@ -42,7 +42,7 @@ export async function startProgram(
   const child = spawn(command === path ? path : command, command === path ? args : [path, ...args], {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],
-    // In a session of its own, as the service's processes are: a busy system shares its processors among sessions.
+    // A separate session, like the service's processes, because a busy system shares its processors among sessions.
     detached: true,
   });
   running.add(child);
@@ -85,14 +85,14 @@ export const stopProgram = ({ child }: Program): Promise<void> =>
     child.kill("SIGTERM");
   });
 
-/** The whole service, as `npm start` runs it. */
+/** The whole service, as run by `npm start`. */
 export interface Service extends Program {
   readonly baseUrl: string;
   readonly rpcUrl: string;
   readonly databaseUrl: string;
 }
 
-/** Runs `work` beside the whole service, with data of its own, on free ports. */
+/** Runs `work` while the whole service runs with separate data on free ports. */
 export async function withService<T>(work: (service: Service) => Promise<T>): Promise<T> {
   const directory = mkdtempSync(join(tmpdir(), "bench-"));
   const [PORT = "", BASE_RPC_PORT = "", BASE_SEPOLIA_RPC_PORT = "", POSTGRES_PORT = ""] = await Promise.all(
@@ -117,8 +117,8 @@ export async function withService<T>(work: (service: Service) => Promise<T>): Pr
 const MS_A_TICK = 10;
 
 /**
- * Processor time in milliseconds that a process and its descendants have used, ended ones included: of those whose command
- * line matches, or of all. 0 where the system has no /proc.
+ * Returns the processor time in milliseconds of a process and its descendants, including ended ones, whose command line
+ * matches. It is 0 if the system has no /proc.
  */
 export function processorMs(root: number, which = /^/): number {
   const all = new Map(namesIn("/proc").flatMap((name) => (/^\d+$/.test(name) ? [[Number(name), statOf(name)]] : [])));
@@ -129,7 +129,7 @@ export function processorMs(root: number, which = /^/): number {
   return ms;
 }
 
-/** Its parent, and its ticks with those of children that have ended. */
+/** Returns the parent, and the ticks including ended children. */
 function statOf(pid: string): { readonly parent: number; readonly ticks: number } {
   const stat = read(`/proc/${pid}/stat`);
   // The second field is a name in brackets; then parent 4, and utime, stime, cutime and cstime 14 to 17.
@@ -140,7 +140,7 @@ function statOf(pid: string): { readonly parent: number; readonly ticks: number 
   return { parent: fields[1] ?? 0, ticks: fields.slice(11, 15).reduce((sum, one) => sum + one, 0) };
 }
 
-/** The most memory that a process has had; not a number where the system does not say, or the process has ended. */
+/** Returns the peak memory of a process, or NaN if the system does not report it or the process has ended. */
 const peakMiBOf = (pid: number): number => Number(/VmHWM:\s+(\d+) kB/.exec(read(`/proc/${pid}/status`))?.[1]) / 1_024;
 
 /** A process may end while its files are read. */

@@ -1,18 +1,18 @@
 import { table } from "../scripts/table.ts";
 
-/** A figure of ours beside its peer's in the same run, and what is promised of the ratio, or of ours where there is no peer. */
+/** Our figure, the peer's in the same run, and the goal for their ratio, or for our figure without a peer. */
 export interface Figure {
   readonly name: string;
   readonly ours: number;
-  /** What the other way to do the same reached. */
+  /** The figure of the alternative. */
   readonly peer?: number;
-  /** Ours over the peer's, where it is not the quotient of these two: the median of the rounds' ratios. */
+  /** The ratio, if it is not the quotient of the two figures but the median of the rounds' ratios. */
   readonly ratio?: number;
   readonly atLeast?: number;
   readonly atMost?: number;
 }
 
-/** Prints the figures with their goals; returns whether all of them are reached. A figure that was not measured misses its goal. */
+/** Prints the figures with their goals. Returns whether all goals are reached. A figure that was not measured misses its goal. */
 export function report(title: string, figures: readonly Figure[]): boolean {
   const rows = figures.map((figure) => [
     ...[figure.name, shown(figure.ours), shown(figure.peer), shown(ratioOf(figure))],
@@ -36,7 +36,7 @@ function goalOf({ atLeast, atMost }: Figure): string {
   return atMost === undefined ? "" : `at most ${shown(atMost)}`;
 }
 
-/** With about three digits. */
+/** Formats a figure with about three digits. */
 export function shown(value: number | undefined): string {
   if (value === undefined) return "";
   return value.toLocaleString("en-US", {
@@ -44,7 +44,7 @@ export function shown(value: number | undefined): string {
   });
 }
 
-/** Of each round, the ratio of two figures; their median. */
+/** Returns the median of the rounds' ratios. */
 export const medianRatio = <T>(ours: readonly T[], peers: readonly T[], pick: (round: T) => number): number =>
   median(ours.map((one, round) => pick(one) / pick(peers[round] ?? one)));
 

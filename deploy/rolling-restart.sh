@@ -1,6 +1,6 @@
 #!/bin/sh
-# Restarts the API processes one by one without losing a request: each leaves nginx, stops, starts, and returns once it is ready.
-# A process that does not become ready stays out of nginx, and the script ends there with 1.
+# Restarts the API processes one by one without losing a request. Each leaves nginx, stops, starts, and returns when it is ready.
+# If a process does not become ready, it stays out of nginx, and the script exits with 1.
 # usage: rolling-restart.sh systemd|compose
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,7 +25,7 @@ compose)
   ;;
 esac
 
-# Rewritten in place: a container sees the same file.
+# Rewrite the file in place, so that a container sees the same file.
 edit() {
   changed=$(sed "$1" "$upstream")
   printf '%s\n' "$changed" >"$upstream"

@@ -18,18 +18,18 @@ import { processorMs } from "../programs.ts";
 import { median, shown } from "../table.ts";
 import { FACILITATORS } from "./programs.ts";
 
-/** How many payers pay simultaneously, and how many payments each makes one after the other. */
+/** The concurrent payers, and the payments that each makes in sequence. */
 const LOADS = [
   { payers: 1, each: 20 },
   { payers: 16, each: 6 },
   { payers: 64, each: 3 },
 ] as const;
 const ROUNDS = 3;
-/** How many times one payment is sent simultaneously. */
+/** The number of concurrent copies of one payment. */
 const COPIES = 10;
-/** The settling process is killed when the first of these is on the chain; how long the payers send the same header again. */
+/** The settling process is killed when the first payment is on the chain. The payers resend their headers for `patienceMs`. */
 const CRASH = { payers: 64, patienceMs: 25_000, pauseMs: 500 };
-/** x402-rs does not start on a chain without these: a validator of ERC-6492, Permit2, and two proxies. No payment here calls them. */
+/** x402-rs does not start on a chain without an ERC-6492 validator, Permit2, and two proxies. The payments do not call them. */
 const ASKED_FOR: readonly Address[] = [
   "0xdAcD51A54883eb67D95FAEb2BBfdC4a9a6BD2a3B",
   "0x000000000022D473030F116dDEE9F6B43aC78BA3",
@@ -44,8 +44,8 @@ interface Contestant extends Seller {
 type Row = readonly string[];
 
 /**
- * Our relayer beside other facilitators on one chain, each behind a seller of the same thing: ours behind our service's gate,
- * the others behind the stock middleware. Payments are signed beforehand. Prints tables.
+ * Compares our relayer with other facilitators on one chain. Each serves a seller of the same product: ours serves our service's
+ * gate, and the others serve the stock middleware. Payments are signed beforehand. Prints tables.
  */
 export async function compareFacilitators(): Promise<void> {
   const ends: End[] = [];
@@ -61,7 +61,7 @@ export async function compareFacilitators(): Promise<void> {
     for (const load of LOADS) await compareSpeed(bed, contestants, load);
     const safety: Row[] = [];
     for (const one of contestants) safety.push([one.name, ...(await copies(bed, one)), ...(await crash(bed, one))]);
-    const head = [`transactions for ${COPIES} copies of a payment`, "charged without an answer after a kill -9"];
+    const head = [`transactions for ${COPIES} copies of a payment`, "charged without a response after a kill -9"];
     print(`Copies, and a crash among ${CRASH.payers} payments`, head, safety);
   } finally {
     for (const end of ends.toReversed()) await end();
@@ -95,7 +95,7 @@ async function compareSpeed(
       const { gas } = await spentSince(client, side.sender, block);
       rounds[at]?.push({ ...measured, ms, gas: gas / (count * each) });
     }
-  const head = ["payments/s", "p50, ms", "p99, ms", "processor ms a payment", "gas a payment"];
+  const head = ["payments/s", "p50, ms", "p99, ms", "processor ms per payment", "gas per payment"];
   const rows = contestants.map(({ name }, at): Row => {
     const picks = ["perSecond", "p50", "p99", "ms", "gas"] as const;
     return [name, ...picks.map((pick) => shown(median((rounds[at] ?? []).map((one) => one[pick]))))];
@@ -103,7 +103,7 @@ async function compareSpeed(
   print(`${count} payer${count === 1 ? "" : "s"}`, head, rows);
 }
 
-/** How many transactions are sent if one payment arrives several times simultaneously. */
+/** Counts the transactions for concurrent copies of one payment. */
 async function copies({ anvil: { client }, payers }: Bed, { side }: Contestant): Promise<Row> {
   const [header = ""] = await sign(side, payers[0] as (typeof payers)[number], 1);
   const block = await client.getBlockNumber();
@@ -112,7 +112,7 @@ async function copies({ anvil: { client }, payers }: Bed, { side }: Contestant):
   return [String((await spentSince(client, side.sender, block)).transactions)];
 }
 
-/** How many of the payments were charged although no answer with what was paid for ever came. */
+/** Counts the payments that were charged but never got a response with the product. */
 async function crash({ anvil: { client }, payers: all }: Bed, { side, crash: kill }: Contestant): Promise<Row> {
   const payers = all.slice(0, CRASH.payers);
   const headers = (await Promise.all(payers.map((payer) => sign(side, payer, 1)))).flat();

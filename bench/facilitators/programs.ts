@@ -5,14 +5,14 @@ import { promisify } from "node:util";
 import { type Program, type ProgramOptions, ROOT } from "../programs.ts";
 
 const call = promisify(execFile);
-/** Outside of what is committed; a second run finds it built. */
+/** A folder for builds, which is not committed and which later runs reuse. */
 const CACHE = join(ROOT, "node_modules/.cache/bench-facilitators");
 const FOLDER = join(ROOT, "bench/facilitators");
 
 type Run = (file: string, env: Record<string, string>, options?: ProgramOptions) => Promise<Program>;
 export type Start = (run: Run, env: Record<string, string>) => Promise<Program>;
 
-/** A facilitator by its name, and how it is started; null where its toolchain is missing. */
+/** A facilitator, and how to start it. It is null if its toolchain is missing. */
 export interface Facilitator {
   readonly name: string;
   readonly build: () => Promise<Start | null>;

@@ -1,4 +1,4 @@
-// The facilitator that the peer of bench:payments settles through: stock @x402 code over HTTP, one key.
+// The facilitator of the peer of bench:payments: stock @x402 code over HTTP, with one key.
 import { serve } from "@hono/node-server";
 import { x402Facilitator } from "@x402/core/facilitator";
 import { ExactEvmScheme } from "@x402/evm/exact/facilitator";

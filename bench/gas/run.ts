@@ -1,5 +1,5 @@
-// The gas of the contracts beside their ceilings and beside the other way to do the same, with Circle's USDC alone and behind
-// Circle's proxy, as on Base. `--write` stores the figures in contracts/gas-snapshot.json, which the tests compare with.
+// Compares the gas of the contracts with their ceilings and with alternatives, using Circle's USDC alone and behind Circle's
+// proxy, as on Base. `--write` stores the figures in contracts/gas-snapshot.json, with which the tests compare.
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import hre from "hardhat";
@@ -32,23 +32,23 @@ const tables: Readonly<Record<string, readonly Figure[]>> = {
     below(use, gas.token[use], most),
     below(`${use}, with proxy`, gas.proxied[use], most),
   ]),
-  "the operator beside an account in its place": OPERATOR_USES.flatMap((use) => {
+  "the operator, and a plain account instead": OPERATOR_USES.flatMap((use) => {
     const { operator, direct } = gas.operator;
     return [
       { name: use, ours: operator[use], peer: direct[use] },
       below(`${use}, more than the peer`, operator[use] - direct[use], OVERHEADS[use]),
     ];
   }),
-  "a payment of 0.25 USDC in a batch, beside one alone": [
+  "a payment of 0.25 USDC in a batch, and a single payment": [
     ...SIZES.flatMap((size) => [
       below(`one of ${size}`, gas.batches.batch[size], CEILINGS[size]),
-      { name: `one of ${size}, over one alone`, ours: gas.batches.batch[size], peer: gas.batches.alone },
+      { name: `one of ${size}, over a single payment`, ours: gas.batches.batch[size], peer: gas.batches.alone },
       { name: `one of ${size} through Multicall3`, ours: gas.batches.multicall3[size], peer: gas.batches.alone },
     ]),
-    { name: "the least cap for the dearest", ours: gas.batches.leastCap },
+    { name: "the smallest cap for the most expensive payment", ours: gas.batches.leastCap },
     ...Object.entries(gas.batches.tenth).map(([change, ours]) => ({ name: `a tenth payer that ${change}`, ours })),
   ],
-  "an outcome of 0.01 USDC, beside one alone": OUTCOME_KINDS.flatMap((kind) => [
+  "an outcome of 0.01 USDC in a batch, and a single outcome": OUTCOME_KINDS.flatMap((kind) => [
     ...OUTCOME_SIZES.map((size) => ({
       ...{ name: `${kind}, one of ${size}`, ours: gas.outcomes.batch[kind][size], peer: gas.outcomes.alone },
     })),

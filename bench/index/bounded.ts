@@ -5,17 +5,18 @@ import type { Figure } from "../table.ts";
 import { bytesOf, inIndexWorld } from "./world.ts";
 
 const PER_BLOCK = 23;
-/** Between two prunings: ten minutes of Base. */
+/** The blocks between two prunings, which take ten minutes on Base. */
 const BLOCKS = 300;
-/** More than pruning keeps below the final block. */
+/** More blocks than pruning keeps below the final block. */
 const FIRST_BLOCKS = 1_500;
 const ROUNDS = 12;
-/** A sixtieth of the time between two prunings, as PostgreSQL's naps are here: a second instead of a minute. */
+/** A sixtieth of the time between two prunings. PostgreSQL's naptime is also a sixtieth, a second instead of a minute. */
 const ROUND_MS = 10_000;
 
 /**
- * Ponder's copy of the chain while blocks come and it is pruned after every ten minutes of them, sixty times faster than on Base.
- * Ponder fills it; then rows like the newest are added, and nothing but PostgreSQL's own autovacuum frees what was deleted.
+ * Measures the size of Ponder's copy of the chain while blocks arrive and it is pruned after every ten minutes of blocks, sixty
+ * times faster than on Base. Ponder fills it first. Then copies of the newest rows are added, and only PostgreSQL's own
+ * autovacuum frees deleted rows.
  */
 export const bounded = (): Promise<readonly Figure[]> => {
   const plan = { transfers: FIRST_BLOCKS * PER_BLOCK, perBlock: PER_BLOCK, endsAt: Math.floor(Date.now() / 1_000) };
@@ -38,7 +39,7 @@ export const bounded = (): Promise<readonly Figure[]> => {
   });
 };
 
-/** The newest blocks again, as those after them. */
+/** Copies the newest blocks as the next blocks. */
 async function addBlocks(db: pg.Pool): Promise<void> {
   const { rows } = await db.query<{ head: string }>("select max(number) as head from ponder_sync.blocks");
   for (const [table, column] of [

@@ -2,18 +2,19 @@ import { startProgram, stopProgram } from "../programs.ts";
 import type { Figure } from "../table.ts";
 import { bytesOf, inIndexWorld, type World } from "./world.ts";
 
-/** All transfers of USDC on Base at 10 million a day: 116 a second, and a block every two seconds. */
+/** USDC on Base at 10 million transfers per day is 116 per second, with a block every two seconds. */
 const [PER_BLOCK, SECONDS_PER_BLOCK] = [230, 2];
 /** A million a day. */
 const PAYMENTS_PER_BLOCK = 23;
 const MANY = 120;
-/** Below what Ponder holds to be final, so that it stays live. */
+/** Fewer blocks than Ponder's finality depth, so that it stays live. */
 const AT_ONCE = 20;
 
 /**
- * Ponder beside a bare loader of the same transfers, then as it follows the chain, starts again, and makes up for a stop.
- * @param transfers before it follows
- * @param minutes of the stop
+ * Compares Ponder with a bare loader of the same transfers, and then measures it while it follows the chain, restarts, and
+ * catches up after a stop.
+ * @param transfers the number of transfers before it follows the chain
+ * @param minutes the duration of the stop
  */
 export function follow(transfers: number, minutes: number): Promise<readonly Figure[]> {
   const first = Math.ceil(transfers / PER_BLOCK);
@@ -41,11 +42,11 @@ export function follow(transfers: number, minutes: number): Promise<readonly Fig
     const demand = PER_BLOCK / SECONDS_PER_BLOCK;
     return [
       { name: "first sync, transfers/s", ours: each / synced, peer, atLeast: 0.1 },
-      { name: "rows, bytes a transfer", ours: rows / each, atMost: 750 },
-      { name: "`ponder_sync`, bytes a transfer", ours: copy / each, atMost: 2_000 },
-      { name: "live, transfers/s beside Base's own", ours: (MANY * PER_BLOCK) / live, peer: demand, atLeast: 3 },
+      { name: "rows, bytes per transfer", ours: rows / each, atMost: 750 },
+      { name: "`ponder_sync`, bytes per transfer", ours: copy / each, atMost: 2_000 },
+      { name: "live, transfers/s, and Base's rate", ours: (MANY * PER_BLOCK) / live, peer: demand, atLeast: 3 },
       { name: "at the head again after a restart, s", ours: again, atMost: 30 },
-      { name: `there again after a stop of ${minutes} minutes, s`, ours: late, atMost: minutes * 10 },
+      { name: `catching again after a stop of ${minutes} minutes, s`, ours: late, atMost: minutes * 10 },
     ];
   });
 }

@@ -1,5 +1,5 @@
 // The peer of bench:index: a loader that only fetches the chain's transfers with viem's getLogs and COPYs them into a table
-// with a primary key, prefetching the next range. It handles no reorganization, restart, payment or counterparty.
+// with a primary key, prefetching the next range. It does not handle reorganizations, restarts, payments, or counterparties.
 import { pipeline } from "node:stream/promises";
 import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";

@@ -7,11 +7,11 @@ import { processorMs, runProgram } from "../programs.ts";
 import type { Figure } from "../table.ts";
 import { historyOf, inIndexWorld, type World } from "./world.ts";
 
-/** `npm run index:preload` of a file beside a COPY of the same file into one table with a primary key. */
+/** Compares `npm run index:preload` of a file with a COPY of the same file into one table with a primary key. */
 export const preload = (transfers: number): Promise<readonly Figure[]> =>
   inIndexWorld(historyOf(transfers), async (world) => {
     const file = await fileOf(world);
-    // With PostgreSQL's: it is a child of this process, as the program is.
+    // Includes PostgreSQL, which is also a child of this process.
     const used = () => processorMs(process.pid);
     const before = used();
     const { peakMiB } = await runProgram("scripts/index-preload.ts", world.env, [file]);
@@ -20,13 +20,13 @@ export const preload = (transfers: number): Promise<readonly Figure[]> =>
     const perSecond = (ms: number) => (transfers * 1_000) / ms;
     const [ours, peer] = [perSecond(between - before), perSecond(used() - between)];
     return [
-      { name: "preload, transfers a processor's second", ours, atLeast: 20_000 },
-      { name: "preload beside a bare COPY of the file", ours, peer },
+      { name: "preload, transfers per processor second", ours, atLeast: 20_000 },
+      { name: "preload, and a bare COPY of the file", ours, peer },
       { name: "preload, MiB", ours: peakMiB, atMost: 4_096 },
     ];
   });
 
-/** The chain's transfers as a file for `index:preload`. */
+/** Writes the chain's transfers as a file for `index:preload`. */
 export async function fileOf({ chain, folder }: World): Promise<string> {
   const file = join(folder, "transfers.csv");
   await writeCsv(chain, file);

@@ -1,4 +1,4 @@
-// What the index costs and how fast it is, with the chain, PostgreSQL and the indexer in processes of their own.
+// The cost and speed of the index, with the chain, PostgreSQL, and the indexer in separate processes.
 //
 //   npm run bench:index -- [transfers, default 500000] [minutes of the stop, default 20]
 import { report } from "../table.ts";

@@ -15,21 +15,21 @@ import { type Program, startProgram, stopProgram } from "../programs.ts";
 
 const PATIENCE_MS = 3_600_000;
 
-/** A PostgreSQL, a node with a generated chain that grows, and the indexer, each in processes of their own. */
+/** PostgreSQL, a node with a generated chain that grows, and the indexer, in separate processes. */
 export interface World {
   readonly postgres: Postgres;
   readonly db: pg.Pool;
-  /** The whole chain, also what the node does not show yet. */
+  /** The whole chain, including blocks that the node does not show yet. */
   readonly chain: GeneratedChain;
-  /** For files; removed at the end. */
+  /** A folder for files, removed at the end. */
   readonly folder: string;
-  /** What the indexer and the preload are started with. */
+  /** The environment of the indexer and the preload. */
   readonly env: Readonly<Record<string, string>>;
   readonly start: () => Promise<void>;
   /** Resolves when the indexer reports that readers have the index. */
   readonly ready: () => Promise<void>;
   readonly stop: () => Promise<void>;
-  /** The chain's next blocks. */
+  /** Adds the chain's next blocks. */
   readonly grow: (blocks: number) => Promise<void>;
   /** Resolves when the views are at the chain's head. */
   readonly caughtUp: () => Promise<void>;
@@ -37,7 +37,7 @@ export interface World {
 
 export interface WorldPlan extends ChainPlan {
   readonly scope: "full" | "selective";
-  /** The node's newest block when it starts. Default: the whole chain. */
+  /** The node's newest block at its start. Defaults to the whole chain. */
   readonly head?: number;
   readonly history?: string;
 }
@@ -61,7 +61,7 @@ export async function inIndexWorld<T>(plan: WorldPlan, work: (world: World) => P
   const env = {
     ...{ DATABASE_URL: postgres.ownerUrl, BASE_RPC_URL: rpcUrl, PAY_TO_ADDRESS: SERVICE, START_BLOCK: "1" },
     ...{ INDEX_SCOPE: plan.scope, INDEX_VIEWS_SCHEMA: "live", INDEX_HISTORY: plan.history ?? "" },
-    // As many requests a second as the node takes.
+    // As many requests per second as the node accepts.
     ...{ RPC_COPIES: "25", POLL_MS: "250" },
   };
   let indexer: Program | null = null;
@@ -72,7 +72,7 @@ export async function inIndexWorld<T>(plan: WorldPlan, work: (world: World) => P
   const isThere = () =>
     db.query("select block::int from live.position").then(
       ({ rows }) => rows[0]?.block === head,
-      // The views are made when the index is ready.
+      // The views do not exist until the index is ready.
       () => false,
     );
   try {
@@ -106,12 +106,12 @@ export async function inIndexWorld<T>(plan: WorldPlan, work: (world: World) => P
   }
 }
 
-/** A chain of 90 days that ends now, for an index that is made from a file. */
+/** Plans a chain of 90 days that ends now, for an index made from a file. */
 export const historyOf = (transfers: number): WorldPlan => ({
   ...{ transfers, perBlock: 100, endsAt: Math.floor(Date.now() / 1_000), scope: "full", history: "history" },
 });
 
-/** On disk, of all tables in the schemas of this pattern, with their indexes. */
+/** Returns the size on disk of all tables and indexes in the schemas that match a pattern. */
 export async function bytesOf(db: pg.Pool, pattern: string): Promise<number> {
   const { rows } = await db.query<{ bytes: number }>(
     `select coalesce(sum(pg_total_relation_size(c.oid)), 0)::float8 as bytes

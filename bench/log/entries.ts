@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 
-/** Certificates like the newest one, so their entries are as large; the trigger queues them like any other. */
+/** Copies the newest certificate, so that the entries have the same size. The trigger queues them like any other. */
 const COPY = `INSERT INTO certificate (id, product, test_version, result, level, wallet, checks, detected, issued_at,
     valid_until, chain, asset, nonce, tx, block_number, amount, pay_to)
   SELECT copy.id, product, test_version, result, level, wallet, checks, detected, issued_at, valid_until, chain, asset,
@@ -19,6 +19,6 @@ export async function whenTaken(owner: pg.Client): Promise<void> {
   while ((await owner.query("SELECT FROM log_pending LIMIT 1")).rowCount !== 0) await sleep(50);
 }
 
-/** Entries in the newest tree. */
+/** Returns the number of entries in the newest tree. */
 export const treeSize = async (owner: pg.Client): Promise<number> =>
   Number((await owner.query("SELECT max(size) AS size FROM log_checkpoint")).rows[0].size);

@@ -5,28 +5,28 @@ import { type Figure, median } from "../table.ts";
 import { copies, treeSize, whenTaken } from "./entries.ts";
 
 const WAITING = 12_000;
-/** How many entries the integrator adds with one statement. */
+/** The number of entries that the integrator adds per statement. */
 const CHUNK = 50;
 
-/** How fast a queue gets shorter while sales go on, beside a bare insert of the same rows while sales go on. */
+/** Compares how fast a queue drains during sales with a bare insert of the same rows during sales. */
 export async function integrate(world: World, owner: pg.Client): Promise<readonly Figure[]> {
   await whenTaken(owner);
   await copies(owner, WAITING);
   const before = await treeSize(owner);
-  const ours = await beside(world, async () => {
+  const ours = await duringSales(world, async () => {
     await whenTaken(owner);
     return (await treeSize(owner)) - before;
   });
-  const peer = await beside(world, () => insertBare(owner, before));
+  const peer = await duringSales(world, () => insertBare(owner, before));
   return [
     { name: `entries/s of ${WAITING.toLocaleString("en-US")} that wait`, ours: ours.perSecond, atLeast: 1_000 },
-    { name: "entries/s beside a bare insert", ours: ours.perSecond, peer: peer.perSecond },
+    { name: "entries/s, and a bare insert", ours: ours.perSecond, peer: peer.perSecond },
     { name: "sales/s meanwhile", ours: ours.sales, peer: peer.sales },
   ];
 }
 
-/** Does the work while payers pay, until it is done. */
-export async function beside({ sides: { ours }, payers }: World, work: () => Promise<number>) {
+/** Runs the work while payers pay, until it is done. */
+export async function duringSales({ sides: { ours }, payers }: World, work: () => Promise<number>) {
   let isDone = false;
   const selling = (async () => {
     const rates: number[] = [];
@@ -40,7 +40,7 @@ export async function beside({ sides: { ours }, payers }: World, work: () => Pro
   return { perSecond, sales: await selling };
 }
 
-/** The rows alone, with their keys: no signing, no tree, no queue. */
+/** Inserts only the rows with their keys, without signing, a tree, or a queue. */
 async function insertBare(owner: pg.Client, from: number): Promise<number> {
   await owner.query("CREATE TABLE bare (LIKE log_entry INCLUDING ALL)");
   const { rows } = await owner.query<{ row: string }>(

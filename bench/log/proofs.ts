@@ -7,7 +7,7 @@ import { treeSize, whenTaken } from "./entries.ts";
 const PROOFS = 1_000;
 const WARM = 100;
 
-/** Proofs of random entries over HTTP, one after the other, beside the checkpoint that each of them contains. */
+/** Compares sequential requests over HTTP for proofs of random entries with requests for the checkpoint in each of them. */
 export async function prove({ sides }: World, owner: pg.Client): Promise<readonly Figure[]> {
   const { origin } = new URL(sides.ours.url);
   await whenTaken(owner);
@@ -24,7 +24,7 @@ export async function prove({ sides }: World, owner: pg.Client): Promise<readonl
     ...{ name, ours: percentile(times.ours, share), peer: percentile(times.peer, share) },
   });
   const among = `a proof among ${size.toLocaleString("en-US")} entries`;
-  return [{ ...figure(`${among}, p50 ms, beside the checkpoint`, 0.5), atMost: 2 }, figure(`${among}, p99 ms`, 0.99)];
+  return [{ ...figure(`${among}, p50 ms, and the checkpoint`, 0.5), atMost: 2 }, figure(`${among}, p99 ms`, 0.99)];
 }
 
 async function timed(url: string): Promise<number> {

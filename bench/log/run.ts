@@ -1,5 +1,5 @@
-// The transparency log in the real service: what it costs the sales, how fast it takes up what waits, and how long a proof takes.
-// Sales are whole payments over HTTP, with PostgreSQL, a chain and Circle's USDC.
+// The transparency log in the real service: its cost for sales, the speed of integration, and the duration of a proof. Sales
+// are full payments over HTTP, with PostgreSQL, a chain, and Circle's USDC.
 //
 //   npm run bench:log -- [sales] [integration] [proofs] [tessera]      default: the first three
 import { withClient } from "../../scripts/embedded/postgres.ts";
@@ -9,10 +9,10 @@ import { type Figure, report } from "../table.ts";
 import { integrate } from "./integration.ts";
 import { prove } from "./proofs.ts";
 import { sell } from "./sales.ts";
-import { besideTessera } from "./tessera.ts";
+import { compareWithTessera } from "./tessera.ts";
 
 const PAYERS = 16;
-const PARTS = { sales: sell, integration: integrate, proofs: prove, tessera: besideTessera };
+const PARTS = { sales: sell, integration: integrate, proofs: prove, tessera: compareWithTessera };
 const DEFAULT = ["sales", "integration", "proofs"];
 
 const given = process.argv.slice(2);

@@ -6,29 +6,29 @@ import { processorMs } from "../programs.ts";
 import { type Figure, median } from "../table.ts";
 import { copies, whenTaken } from "./entries.ts";
 
-/** Sales of each payer in a round: a second or two, so that the machine is the same in both rounds of a pair. */
+/** Sales of each payer in a round. A round takes a second or two, so that the machine is in the same state in both rounds of a pair. */
 const EACH = 16;
 /**
- * Certificates a sale, in both rounds: the sold one, and copies that come in meanwhile. With one, the machine's own unrest is
- * larger than what the log costs.
+ * Certificates per sale in both rounds: the sold one, and copies that arrive meanwhile. With only one, the noise of the machine
+ * is larger than the cost of the log.
  */
 const DOSE = 5;
 const FEED_EVERY_MS = 250;
-/** As long as it takes to integrate half a second's sales; rounds without the log wait as long. */
+/** Long enough to integrate half a second's sales. Rounds without the log wait as long. */
 const AFTER_MS = 1_500;
 const PAIRS = 24;
 
 interface Round {
   readonly perSecond: number;
-  /** Of the service and PostgreSQL, the integration of what came in included. */
+  /** Processor time of the service and PostgreSQL, including the integration. */
   readonly ms: number;
-  /** Copies a sale. */
+  /** Copies per sale. */
   readonly copied: number;
 }
 
 type Pair = Readonly<Record<"on" | "off", Round>>;
 
-/** Sales with the log beside sales without it, in pairs of short rounds. Without it, the trigger that queues entries is off. */
+/** Compares sales with and without the log, in pairs of short rounds. Without it, the trigger that queues entries is off. */
 export async function sell(world: World, owner: pg.Client): Promise<readonly Figure[]> {
   const pairs: Pair[] = [];
   let expected = 100;
@@ -43,24 +43,24 @@ export async function sell(world: World, owner: pg.Client): Promise<readonly Fig
   const sales = world.payers.length * EACH;
   return [
     {
-      ...{ name: "sales/s with one entry each, beside none", ours: median(pairs.map(({ on }) => on.perSecond)) },
+      ...{ name: "sales/s with one entry each, and without", ours: median(pairs.map(({ on }) => on.perSecond)) },
       ...{ peer: median(pairs.map(({ off }) => off.perSecond)), ratio: median(pairs.map(withOne)), atLeast: 0.97 },
     },
     {
-      name: "processor ms an entry",
+      name: "processor ms per entry",
       ours: median(pairs.map(({ on, off }) => (on.ms - off.ms) / (sales * (1 + on.copied)))),
     },
   ];
 }
 
-/** Sales with one entry each over sales without, from a pair with more: each entry adds as much to the time of a sale. */
+/** Estimates the ratio of sales with one entry to sales without, from a pair with more entries, which add time linearly. */
 function withOne({ on, off }: Pair): number {
   const added = off.perSecond / on.perSecond - 1;
   return 1 / (1 + added / (1 + on.copied));
 }
 
 interface RoundPlan {
-  /** Sales a second. */
+  /** Sales per second. */
   readonly expected: number;
   readonly isOn: boolean;
 }
@@ -69,7 +69,7 @@ async function measureRound(world: World, owner: pg.Client, { expected, isOn }: 
   const used = () => world.processes.ours.reduce((sum, pid) => sum + processorMs(pid), 0);
   await whenTaken(owner);
   await owner.query(`ALTER TABLE certificate ${isOn ? "ENABLE" : "DISABLE"} TRIGGER queue`);
-  // What half a second leaves in the queue, because the round ends with as much.
+  // Start with half a second's entries in the queue, because the round ends with as many.
   await copies(owner, Math.round((expected * DOSE) / 2));
   const before = used();
   const feed = startFeed(owner, expected * (DOSE - 1));
@@ -81,7 +81,7 @@ async function measureRound(world: World, owner: pg.Client, { expected, isOn }: 
   return { perSecond, ms: used() - before, copied };
 }
 
-/** Copies so many certificates a second. */
+/** Copies `perSecond` certificates per second. */
 function startFeed(owner: pg.Client, perSecond: number) {
   let isOver = false;
   const feeding = (async () => {

@@ -9,19 +9,19 @@ import type { World } from "../payments/world.ts";
 import { ROOT } from "../programs.ts";
 import { type Figure, percentile } from "../table.ts";
 import { copies, treeSize, whenTaken } from "./entries.ts";
-import { beside } from "./integration.ts";
+import { duringSales } from "./integration.ts";
 
 const call = promisify(execFile);
 
 const WAITING = 12_000;
-/** Submissions one after the other, to measure how long each takes. */
+/** Sequential submissions, to measure the latency of each. */
 const PACED = { entries: 1_000, perSecond: 50 };
 
 /**
- * Our log beside Tessera's POSIX log on the same disk, with the same entries. Ours makes and signs each document that it takes,
- * and stores the entries in PostgreSQL; Tessera gets them ready-made. Both sign at most one checkpoint a second.
+ * Compares our log with Tessera's POSIX log on the same disk, with the same entries. Ours makes and signs each document, and
+ * stores the entries in PostgreSQL. Tessera gets them ready-made. Both sign at most one checkpoint per second.
  */
-export async function besideTessera(world: World, owner: pg.Client): Promise<readonly Figure[]> {
+export async function compareWithTessera(world: World, owner: pg.Client): Promise<readonly Figure[]> {
   const program = await build();
   if (program === null) return [];
   const folder = mkdtempSync(join(tmpdir(), "bench-tessera-"));
@@ -35,14 +35,14 @@ export async function besideTessera(world: World, owner: pg.Client): Promise<rea
     await whenTaken(owner);
     await copies(owner, WAITING);
     const [from, before] = [await treeSize(owner), await bytesOf(owner)];
-    const ours = await beside(world, async () => {
+    const ours = await duringSales(world, async () => {
       await whenTaken(owner);
       return (await treeSize(owner)) - from;
     });
     const entries = await entriesFrom(owner, from);
     const size = ((await bytesOf(owner)) - before) / entries.length;
     let log = "";
-    const peer = await beside(world, async () => {
+    const peer = await duringSales(world, async () => {
       ({ log } = await run(entries, "bulk"));
       return entries.length;
     });
@@ -51,18 +51,18 @@ export async function besideTessera(world: World, owner: pg.Client): Promise<rea
     const paced = await run(entries.slice(0, PACED.entries), String(PACED.perSecond));
     const among = `at ${PACED.perSecond}/s, ms from submission to a signed checkpoint`;
     return [
-      { name: "entries/s integrated, beside sales", ours: ours.perSecond, peer: peer.perSecond },
+      { name: "entries/s integrated during sales", ours: ours.perSecond, peer: peer.perSecond },
       { name: "sales/s meanwhile", ours: ours.sales, peer: peer.sales },
       { name: `${among}, p50`, ours: percentile(times, 0.5), peer: percentile(paced.times, 0.5) },
       { name: `${among}, p99`, ours: percentile(times, 0.99), peer: percentile(paced.times, 0.99) },
-      { name: `bytes an entry of ${Math.round(content)} bytes`, ours: size, peer: bytesIn(log) / entries.length },
+      { name: `bytes per entry of ${Math.round(content)} bytes`, ours: size, peer: bytesIn(log) / entries.length },
     ];
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** The program of tessera/main.go; null, with a printed line, where Go is not installed. */
+/** Builds tessera/main.go. Returns null and prints a line if Go is not installed. */
 async function build(): Promise<string | null> {
   const folder = join(ROOT, "node_modules/.cache/bench-tessera");
   const program = join(folder, "tessera");
@@ -83,7 +83,7 @@ async function entriesFrom(owner: pg.Client, from: number): Promise<readonly Buf
   return rows.map(({ entry }) => entry);
 }
 
-/** Of the entries, tiles, and checkpoints, with their indexes. */
+/** Returns the size of the entries, tiles, and checkpoints, with their indexes. */
 async function bytesOf(owner: pg.Client): Promise<number> {
   const { rows } = await owner.query<{ bytes: string }>(
     `SELECT sum(pg_total_relation_size(name::regclass)) AS bytes
@@ -92,14 +92,14 @@ async function bytesOf(owner: pg.Client): Promise<number> {
   return Number(rows[0]?.bytes);
 }
 
-/** On disk, in blocks. */
+/** Returns the size of a folder on disk. */
 const bytesIn = (folder: string): number =>
   readdirSync(folder, { recursive: true, encoding: "utf8" }).reduce(
     (sum, name) => sum + statSync(join(folder, name)).blocks * 512,
     0,
   );
 
-/** Certificates one after the other; how long after its commit each is in a signed checkpoint, in milliseconds. */
+/** Adds certificates in sequence. Returns the milliseconds from each commit to a signed checkpoint with it. */
 async function pace(owner: pg.Client): Promise<readonly number[]> {
   await whenTaken(owner);
   const from = await treeSize(owner);

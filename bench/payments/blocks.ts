@@ -12,7 +12,7 @@ const LOADS = [
 ] as const;
 const MOST_P50 = 1.1;
 
-/** Blocks every two seconds and no sooner, as on Base. */
+/** Measures with a block every two seconds, as on Base. */
 export const blocks = () =>
   inWorld({ mining: ["--block-time", String(SECONDS)], payers: 16 }, async (world) => {
     await warmUp(world, 1);
@@ -22,8 +22,8 @@ export const blocks = () =>
   });
 
 /**
- * Both sides at once, in the same blocks: they mostly wait. Payments begin at every moment between two blocks: one that
- * begins right after the last one has settled would hide how late a settlement is noticed.
+ * Measures both sides together, in the same blocks, because they mostly wait. Payments begin at all times between two blocks.
+ * If each began right after the last one settled, the delay until a settlement is noticed would be hidden.
  */
 async function compare({ sides, payers, chain }: World, { payers: count, each }: (typeof LOADS)[number]) {
   const nextBlock = watchBlocks(chain);
@@ -42,7 +42,7 @@ async function compare({ sides, payers, chain }: World, { payers: count, each }:
   return { ...figure(`${count}, a block every ${SECONDS} s: p50, ms`, rounds, (one) => one.p50), atMost: MOST_P50 };
 }
 
-/** The next block: one question of the node for all who ask. */
+/** Returns a function that waits for the next block. All waiting payers share one request to the node. */
 function watchBlocks(chain: World["chain"]): () => Promise<void> {
   let next: Promise<void> | null = null;
   const come = async () => {

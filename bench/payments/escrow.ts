@@ -11,15 +11,15 @@ import { processorMs, type Service, withService } from "../programs.ts";
 import { type Figure, median, medianRatio } from "../table.ts";
 import { BASE } from "./world.ts";
 
-/** Few wait for their own steps; of many, each step serves more at once. */
+/** With few buyers, each waits for its own steps. With many, each step serves several. */
 const LOADS = [
   { buyers: 16, each: 8 },
   { buyers: 64, each: 3 },
 ] as const;
 const ROUNDS = 3;
-/** What the last round leaves to do (finality, the index) is not the next one's. */
+/** A pause, so that a round does not pay for the remaining work (finality, the index) of the last one. */
 const PAUSE_MS = 1_500;
-/** What is sold, and the client that pays by no other scheme. */
+/** The routes, each with a client that pays by only one scheme. */
 const SALES = {
   exact: { path: "/test/basic", client: (buyer: PrivateKeyAccount) => new ExactEvmScheme(buyer) },
   commerce: { path: "/escrow/demo", client: (buyer: PrivateKeyAccount) => new EscrowScheme(buyer) },
@@ -30,7 +30,7 @@ const ALL = Object.keys(SALES) as readonly Sale[];
 
 interface Round {
   readonly perMinute: number;
-  /** All of these of a sale; the processor's without the buyers'. */
+  /** Processor time per sale, without the buyers. */
   readonly ms: number;
   readonly transactions: number;
   readonly gas: number;
@@ -42,8 +42,8 @@ interface Shop extends Service {
 }
 
 /**
- * Escrowed sales end to end (hold, evaluation, release, all mined) by both schemes, beside as many sales by `exact`: one
- * service, one chain, the same buyers, in turns.
+ * Compares escrowed sales end to end (hold, evaluation, and release, all mined) by both schemes with as many `exact` sales, on
+ * one service and one chain, with the same buyers, in turns.
  */
 export const escrow = () =>
   withService(async (service) => {
@@ -70,9 +70,9 @@ async function compare(shop: Shop, each: number): Promise<readonly Figure[]> {
     });
     return [
       figure("sales/minute", (one) => one.perMinute),
-      figure("processor ms a sale", (one) => one.ms),
-      figure("transactions a sale", (one) => one.transactions),
-      figure("gas a sale", (one) => one.gas),
+      figure("processor ms per sale", (one) => one.ms),
+      figure("transactions per sale", (one) => one.transactions),
+      figure("gas per sale", (one) => one.gas),
     ];
   });
 }

@@ -5,7 +5,7 @@ import { type Figure, median } from "../table.ts";
 import { figure, measure, type Round } from "./paying.ts";
 import { AT_ONCE, inWorld, type Sides, type World } from "./world.ts";
 
-/** Payers at once, how many payments each makes one after the other, and the least throughput over the peer's. */
+/** The concurrent payers, the payments that each makes in sequence, and the minimum throughput relative to the peer. */
 const LOADS = [
   { payers: 1, each: 40, atLeast: 1.4 },
   { payers: 16, each: 12, atLeast: 2.7 },
@@ -13,10 +13,10 @@ const LOADS = [
   { payers: 128, each: 3, atLeast: 4 },
 ] as const;
 const ROUNDS = 3;
-/** How many payers make the payments whose 99th percentile and gas are promised, and the most over the peer's. */
+/** The number of payers for which the 99th percentile and gas have goals, and the maximum relative to the peer. */
 const PROMISED = { payers: 64, p99: 0.5, gas: 0.65 };
 
-/** From one payer to many, with blocks that come as soon as there is something to put in. */
+/** Measures from one payer to many, with blocks on demand. */
 export const loads = () =>
   inWorld({ mining: AT_ONCE, payers: Math.max(...LOADS.map(({ payers }) => payers)) }, async (world) => {
     await warmUp(world);
@@ -25,7 +25,7 @@ export const loads = () =>
     return figures;
   });
 
-/** Once each way before anything counts. */
+/** Warms up both sides before measuring. */
 export async function warmUp({ sides, payers }: World, each = 4): Promise<void> {
   for (const side of Object.values(sides)) await measure(side, { payers: payers.slice(0, 16), each });
 }
@@ -48,18 +48,18 @@ async function compare(world: World, { payers: count, each, atLeast }: (typeof L
     peer: median(costs.peer.map((one) => one[of])),
   });
   const p99 = figure(`${count}: p99, ms`, rounds, (round: Round) => round.p99);
-  const gas = cost("gas a payment", "gas");
+  const gas = cost("gas per payment", "gas");
   const isPromised = count === PROMISED.payers;
   return [
     { ...figure(`${count}: payments/s`, rounds, (round) => round.perSecond), atLeast },
     figure(`${count}: p50, ms`, rounds, (round) => round.p50),
     isPromised ? { ...p99, atMost: PROMISED.p99 } : p99,
     isPromised ? { ...gas, atMost: PROMISED.gas } : gas,
-    cost("processor ms a payment, without the node", "ms"),
+    cost("processor ms per payment, without the node", "ms"),
   ];
 }
 
-/** The gas of an account's transactions after a block, and how many there are. */
+/** Returns the number of an account's transactions after a block, and their gas. */
 export async function spentSince(chain: AnvilClient, account: Address, block: bigint) {
   const sender = account.toLowerCase();
   let [gas, transactions] = [0, 0];

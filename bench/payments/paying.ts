@@ -5,7 +5,7 @@ import type { PrivateKeyAccount } from "viem/accounts";
 import { type Figure, median, medianRatio, percentile } from "../table.ts";
 import type { Side, Sides } from "./world.ts";
 
-/** Headers of `count` payments, signed by the stock client for the terms that the server asks for. */
+/** Signs `count` payments with the stock client for the server's terms, and returns their headers. */
 export async function sign({ url }: Side, account: PrivateKeyAccount, count: number): Promise<string[]> {
   const { headers } = await fetch(url, { method: "POST" });
   const terms = decodePaymentRequiredHeader(headers.get("payment-required") ?? "");
@@ -14,7 +14,7 @@ export async function sign({ url }: Side, account: PrivateKeyAccount, count: num
   return (await Promise.all(signed)).map(encodePaymentSignatureHeader);
 }
 
-/** Milliseconds until the answer; null if it was no success, as the peer's is not now and then. */
+/** Pays once. Returns the milliseconds until the response, or null on failure, which the peer has now and then. */
 export async function pay(side: Side, header: string): Promise<number | null> {
   const started = performance.now();
   const response = await fetch(side.url, { method: "POST", headers: { "payment-signature": header } });
@@ -26,20 +26,20 @@ export async function pay(side: Side, header: string): Promise<number | null> {
 export interface Round {
   readonly p50: number;
   readonly p99: number;
-  /** Those that succeeded. */
+  /** Successful payments per second. */
   readonly perSecond: number;
 }
 
-/** How much is paid at once. */
+/** The load of a round. */
 export interface Load {
   readonly payers: readonly PrivateKeyAccount[];
-  /** Payments a payer. */
+  /** Payments per payer. */
   readonly each: number;
-  /** Waits before a payment; by default, a payer makes the next one at once. */
+  /** Waits before a payment. By default, a payer makes the next one immediately. */
   readonly until?: (payer: number, payment: number) => Promise<void>;
 }
 
-/** Every payer makes its payments one after the other. All are signed beforehand: only the servers' time counts. */
+/** Every payer makes its payments in sequence. They are signed beforehand, so that only the servers' time counts. */
 export async function measure(side: Side, { payers, each, until }: Load): Promise<Round> {
   const queues = await Promise.all(payers.map((payer) => sign(side, payer, each)));
   const answers: (number | null)[] = [];
@@ -59,7 +59,7 @@ export async function measure(side: Side, { payers, each, until }: Load): Promis
 
 export type Rounds = Readonly<Record<keyof Sides, readonly Round[]>>;
 
-/** Ours over the peer's of the same round. */
+/** Returns our figure over the peer's in the same round. */
 export function figure(name: string, rounds: Rounds, pick: (round: Round) => number): Figure {
   const [ours, peer] = [median(rounds.ours.map(pick)), median(rounds.peer.map(pick))];
   return { name, ours, peer, ratio: medianRatio(rounds.ours, rounds.peer, pick) };

@@ -1,9 +1,10 @@
-// One of our paid routes beside a bare `@x402/hono` server with the stock middleware and an empty handler: the same chain,
-// machine and payers, in turns. Ours settles through its own relayer, the peer through the stock facilitator, as each would
-// be run. Payments are signed beforehand, so only the servers' time is measured. Then escrowed sales beside sales by `exact`.
+// Compares one of our paid routes with a bare `@x402/hono` server that has the stock middleware and an empty handler, on the
+// same chain and machine, with the same payers, in turns. Ours settles through its own relayer, the peer through the stock
+// facilitator, as each would in production. Payments are signed beforehand, so only the servers' time is measured. Then compares
+// escrowed sales with `exact` sales.
 //
 //   npm run bench:payments -- [loads] [blocks] [escrow]      default: these three
-//   npm run bench:payments -- facilitators                   our relayer beside three other facilitators
+//   npm run bench:payments -- facilitators                   our relayer and three other facilitators
 import { compareFacilitators } from "../facilitators/compare.ts";
 import { type Figure, report } from "../table.ts";
 import { blocks } from "./blocks.ts";
@@ -23,5 +24,5 @@ if (names.some((name) => PARTS[name] === undefined)) {
 }
 let isReached = true;
 for (const name of names.length === 0 ? Object.keys(PARTS) : names)
-  isReached = report(`payments, ${name}, by payers at once`, (await PARTS[name]?.()) ?? []) && isReached;
+  isReached = report(`payments, ${name}, by concurrent payers`, (await PARTS[name]?.()) ?? []) && isReached;
 process.exitCode = isReached ? 0 : 1;

@@ -17,13 +17,13 @@ import type { Figure } from "../table.ts";
 
 export const BASE = NETWORKS["eip155:8453"];
 
-/** A server that sells the same for the same. */
+/** A server that sells the same product at the same price. */
 export interface Side {
   readonly url: string;
   readonly payTo: Address;
   /** The account that sends its transactions. */
   readonly sender: Address;
-  /** How many payments it answered, by status. */
+  /** The number of responses, by status. */
   readonly answers: Map<number, number>;
 }
 
@@ -36,7 +36,7 @@ export interface World {
   readonly payers: readonly PrivateKeyAccount[];
   /** The database of our side. */
   readonly database: Pick<Postgres, "ownerUrl" | "apiUrl">;
-  /** The processes that a side's payments keep busy, apart from the node. */
+  /** The processes of a side, without the node. */
   readonly processes: Readonly<Record<keyof Sides, readonly number[]>>;
 }
 
@@ -46,12 +46,12 @@ export interface Plan {
   readonly payers: number;
 }
 
-/** As blocks come when there is no time to wait for them: at once when there are transactions, and every two seconds. */
+/** Mines a block immediately when there are transactions, and every two seconds. */
 export const AT_ONCE = ["--mixed-mining", "--block-time", "2"] as const;
 
 export type End = () => Promise<unknown>;
 
-/** Measures in a world of its own; the last figure says whether we were paid once for each success, and for nothing else. */
+/** Measures in a separate world. The last figure shows whether we were paid exactly once for each success. */
 export async function inWorld(
   plan: Plan,
   use: (world: World) => Promise<readonly Figure[]>,
@@ -125,22 +125,22 @@ const USDC = 10n ** 10n;
 async function furnish({ client }: Anvil, payers: readonly PrivateKeyAccount[], payees: readonly Address[]) {
   await installUsdc(client, BASE);
   await deploySettlementBatch(client);
-  // A payee without USDC costs its first payer more gas.
+  // The first payment to a payee without USDC would cost more gas.
   await fundAccounts(client, BASE, { accounts: payees, usdc: 1n, wei: 0n });
   await fundAccounts(client, BASE, { accounts: payers.map(({ address }) => address), usdc: USDC, wei: 0n });
 }
 
 type Run = (file: string, env: Record<string, string>, options?: ProgramOptions) => Promise<Program>;
 
-/** A server that sells, with what settles for it. */
+/** A server with its facilitator. */
 export interface Seller {
   readonly side: Side;
   readonly processes: () => readonly number[];
-  /** Kills what settles, without warning, and starts it again. */
+  /** Kills the settling process without warning, and restarts it. */
   readonly crash: () => Promise<void>;
 }
 
-/** A key for an account that has gas money. */
+/** Creates a funded account, and returns its key. */
 async function newSender({ client }: Anvil) {
   const key = generatePrivateKey();
   const { address: sender } = privateKeyToAccount(key);
@@ -159,7 +159,6 @@ async function restartable(start: () => Promise<Program>) {
   return { pid: () => program.pid, crash };
 }
 
-/** Our service. */
 export async function startOurs({ run, anvil, urls, postgres }: Bed, payTo: Address): Promise<Seller> {
   const [{ key, sender }, port] = [await newSender(anvil), String(await freePort())];
   const own = { ...ownSettings(payTo), FACILITATOR_PRIVATE_KEY: key, BASE_RPC_URL: anvil.rpcUrl, PORT: port };
@@ -169,7 +168,7 @@ export async function startOurs({ run, anvil, urls, postgres }: Bed, payTo: Addr
   return { side, processes: () => [pid(), postgres.process.pid], crash };
 }
 
-/** The stock middleware before an empty handler, with a facilitator over HTTP. */
+/** Starts the stock middleware with an empty handler, and a facilitator over HTTP. */
 export async function startStock(
   { run, anvil }: Bed,
   payTo: Address,
@@ -200,10 +199,10 @@ const ownSettings = (payTo: Address) => ({
 
 const TRANSFER = parseAbiItem("event Transfer(address indexed from, address indexed to, uint256 value)");
 
-/** An answer with all logs of a long run would be too large. */
+/** One response with all logs of a long run would be too large. */
 const BLOCKS_AT_ONCE = 500n;
 
-/** The transfers of USDC to an account since a block. */
+/** Counts the transfers of USDC to an account since a block. */
 export async function countTransfers(chain: AnvilClient, to: Address, since = 0n): Promise<number> {
   const filter = { address: BASE.usdc.address, event: TRANSFER, args: { to } } as const;
   const last = await chain.getBlockNumber();
@@ -213,15 +212,15 @@ export async function countTransfers(chain: AnvilClient, to: Address, since = 0n
   return count;
 }
 
-/** Each side's transfers over its successes. The peer may lose some. */
+/** Returns our transfers over our successes, and prints the peer's, which may lose some. */
 async function balance({ chain, sides }: World): Promise<Figure> {
   const share = async ({ payTo, answers }: Side) => {
-    // One transfer came before: it is not a payment.
+    // One earlier transfer is not a payment.
     const transfers = (await countTransfers(chain, payTo)) - 1;
     return transfers / (answers.get(200) ?? 0);
   };
   const [ours, peer] = [await share(sides.ours), await share(sides.peer)];
-  // Compared without the peer: a ratio would hide a loss.
+  // A ratio to the peer would hide a loss.
   console.log(`the peer's transfers over its successes: ${peer}`);
   return { name: "transfers over successes", ours, atLeast: 1, atMost: 1 };
 }

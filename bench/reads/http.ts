@@ -10,15 +10,15 @@ const CONNECTIONS = 16;
 interface Round {
   readonly perSecond: number;
   readonly p99: number;
-  /** Milliseconds of a processor a request. */
+  /** Processor milliseconds per request. */
   readonly server: number;
   readonly postgres: number;
 }
 
-/** `/verify` and `/badge` over HTTP beside a bare Hono route that reads one row by its primary key, in turns. */
+/** Compares `/verify` and `/badge` over HTTP with a bare Hono route that reads one row by its primary key, in turns. */
 export async function measureHttp({ lines, baseUrl, databaseUrl, pid }: Service): Promise<readonly Figure[]> {
-  const said = lines.join("\n");
-  const [id, wallet] = [/\/cert\/([0-9a-f]{16})/.exec(said)?.[1], /wallet=(0x[0-9a-fA-F]{40})/.exec(said)?.[1]];
+  const output = lines.join("\n");
+  const [id, wallet] = [/\/cert\/([0-9a-f]{16})/.exec(output)?.[1], /wallet=(0x[0-9a-fA-F]{40})/.exec(output)?.[1]];
   const port = String(await freePort());
   const peer = await startProgram("bench/reads/peer.ts", { DATABASE_URL: databaseUrl, PORT: port });
   const used = { peer: () => processorMs(peer.pid), ours: () => processorMs(pid, /api\/main\.ts/) };

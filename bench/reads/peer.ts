@@ -1,4 +1,4 @@
-// The peer of bench/reads: a bare Hono route that reads one certificate row by its primary key and answers it as JSON.
+// The peer of bench/reads: a bare Hono route that reads one certificate row by its primary key and returns it as JSON.
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import pg from "pg";

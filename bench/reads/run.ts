@@ -1,6 +1,6 @@
-// What reads cost. Over HTTP, `/verify` and `/badge` beside a bare Hono route that reads one row by its primary key, on the
-// same machine and database, in turns. Without HTTP and payment, `/verify` and the score on an index beside the same reads on
-// an index with a tenth of its transfers.
+// The cost of reads. Over HTTP, compares `/verify` and `/badge` with a bare Hono route that reads one row by its primary key, on
+// the same machine and database, in turns. Without HTTP and payment, compares `/verify` and the score on an index with the same
+// reads on an index with a tenth of its transfers.
 //
 //   npm run bench:reads -- [http] [score] [transfers of the larger index, default 1000000]
 import { withService } from "../programs.ts";

@@ -16,17 +16,17 @@ import { type Figure, percentile } from "../table.ts";
 const ROUNDS = 10;
 const CALLS = 100;
 const BATCH = 25;
-/** The wallets before are those that everyone pays. */
+/** Everyone pays the wallets before this one. */
 const FIRST_SMALL = 200;
 
-/** The index is of full scope. */
+/** The index has scope `full`, so there are no look-ups. */
 const NO_LOOK_UPS = {
   prepare: async () => null,
   found: async () => ({ isComplete: true, snapshots: new Map() }),
 };
 const VIEWS = { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY };
 
-/** What `GET /verify` and `POST /score` read after routing, of small wallets and of one that takes part in a quarter of all transfers. */
+/** The reads of `GET /verify` and `POST /score`, for small wallets and for one that has a quarter of all transfers. */
 const READS = {
   "`/verify`, largest wallet": ({ verify }) => verify(walletAt(0)),
   "score, small wallet": ({ score, small }, n) => score([small(n)]),
@@ -35,7 +35,7 @@ const READS = {
     score(Array.from({ length: BATCH }, (_, k) => small(n * BATCH + k))),
 } satisfies Readonly<Record<string, (index: Loaded, n: number) => Promise<unknown>>>;
 
-/** The reads on a large index beside the same reads on a small one, in turns. */
+/** Compares the reads on a large index with the same reads on a small one, in turns. */
 export const measureScore = (few: number, many: number): Promise<readonly Figure[]> =>
   withLoaded(few, (small) => withLoaded(many, (large) => compare(small, large)));
 
@@ -49,7 +49,7 @@ async function compare(small: Loaded, large: Loaded): Promise<readonly Figure[]>
         ["large", large],
       ] as const) {
         const some = await timesOf((n) => read(index, n), (round + 1) * CALLS);
-        // The first round prepares statements and reads pages in.
+        // The first round prepares statements and warms the cache.
         if (round >= 0) times[size].push(...some);
       }
     const [ours, peer] = [percentile(times.large, 0.5), percentile(times.small, 0.5)];
@@ -64,22 +64,22 @@ async function timesOf(read: (n: number) => Promise<unknown>, from: number): Pro
     const started = performance.now();
     const answer = await read(n);
     times.push(performance.now() - started);
-    if (answer === null) throw new Error("the index did not answer");
+    if (answer === null) throw new Error("the index did not respond");
   }
   return times;
 }
 
-/** An index with so many transfers, read at its head. */
+/** An index, read at its head. */
 interface Loaded {
   readonly verify: (wallet: Address) => Promise<unknown>;
   readonly score: (wallets: readonly Address[]) => Promise<unknown>;
-  /** A wallet with few transfers; each number gives a different one. */
+  /** Returns a wallet with few transfers, a different one for each number. */
   readonly small: (n: number) => Address;
 }
 
 const withLoaded = <T>(transfers: number, work: (loaded: Loaded) => Promise<T>): Promise<T> =>
   inIndexWorld(historyOf(transfers), async (world) => {
-    // First the role that the indexer lets read its views.
+    // Create the role first, so that the indexer can let it read the views.
     await migrate(world.postgres.ownerUrl);
     await grantRoles(world.postgres.ownerUrl);
     await runProgram("scripts/index-preload.ts", world.env, [await fileOf(world)]);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# PostgreSQL's image runs this once, on an empty data directory. The migrations give the roles their rights.
+# PostgreSQL's image runs this once, with an empty data directory. The migrations grant the roles their rights.
 set -eu
 
 password() { sed -n 's#^postgres\(ql\)\{0,1\}://[^:]*:\([^@]*\)@.*#\2#p' "${SECRETS:-/run/secrets}/$1"; }
