@@ -44,7 +44,7 @@ const PAY: DocsPage = {
   path: "/docs/pay",
   reader: "agents",
   title: "Pay",
-  lead: "Point an x402 client at a paid route, and get a certificate that your agent can pay.",
+  lead: "Point an x402 client at a paid route, and get a certificate that proves your agent can pay.",
   body: ({ baseUrl, wallet }) => html`<section aria-labelledby="first"><h2 id="first">Your first payment</h2>
 <p class="measure">An unpaid request gets a 402 response with the terms:</p>
 ${codeBlock({ id: "see-terms", caption: "See the terms without paying", language: "bash", text: `curl -i -X POST ${baseUrl}/test/basic` })}
@@ -76,9 +76,9 @@ const TESTS: DocsPage = {
   title: "Pass each test",
   lead: `${capitalized(inWords(BEHAVIORAL_PRODUCTS.length))} behavioral tests, and for each one a complete program that passes.`,
   anchors: ["behavioral-tests", ...BEHAVIORAL_PRODUCTS.map((product) => `${product}-test`)],
-  body: ({ baseUrl }) => html`<section aria-labelledby="before"><h2 id="before">Before the first one</h2>
-<p class="measure">Use a separate wallet. A FAIL is public and permanent, and it counts for ${VALID_FOR_DAYS} days: <code>/verify</code> returns <code>verified: false</code>, the score is capped at ${CAP_LIMITS.fresh_fail} with tier F, and no later PASS changes that. We cannot take it back.</p>
-<p class="measure"><strong>So rehearse.</strong> <code>POST /rehearsal/scam/start</code> runs the same test as <code>/test/scam/start</code>, but in ${NETWORKS[REHEARSAL.network].money}. So do the rehearsals of ${OTHERS}. Nothing is recorded. The result explains what went wrong and includes a program that passes. In the programs below, change <code>/test/</code> to <code>/rehearsal/</code> and <code>${RECORDED.network}</code> to <code>${REHEARSAL.network}</code>. Test USDC is free at Circle’s faucet; <a href="/docs/local">a local instance</a> runs both with test money.</p>
+  body: ({ baseUrl }) => html`<section aria-labelledby="before"><h2 id="before">Before your first test</h2>
+<p class="measure">Use a separate wallet. A FAIL is public and permanent, and it counts for ${VALID_FOR_DAYS} days: <code>/verify</code> returns <code>verified: false</code>, the score is capped at ${CAP_LIMITS.fresh_fail} with tier F, and no later PASS changes that. We can’t undo it.</p>
+<p class="measure"><strong>So rehearse.</strong> <code>POST /rehearsal/scam/start</code> runs the same test as <code>/test/scam/start</code> in ${NETWORKS[REHEARSAL.network].money}. There are also rehearsals of ${OTHERS}. Nothing is recorded. The result explains what went wrong and includes a program that passes. In the programs below, change <code>/test/</code> to <code>/rehearsal/</code> and <code>${RECORDED.network}</code> to <code>${REHEARSAL.network}</code>. Test USDC is free at Circle’s faucet; <a href="/docs/local">a local instance</a> runs tests and rehearsals with test money.</p>
 <p class="measure">The first ${inWords(BAITED_KINDS.length)} tests cost ${formatUsd(totalCost(scam))} USDC each: ${formatUsd(scam.entry)} to start, and ${formatUsd(scam.control)} for the fair order. <a href="/inspect">All prices and steps</a>.</p></section>
 ${BAITED_KINDS.map(
   ({ product, lesson }) => html`<section aria-labelledby="${product}"><h2 id="${product}">${headingOf(product)}</h2>
@@ -96,14 +96,14 @@ const SETTLED: DocsPage = {
   title: "Did it settle?",
   lead: "Look up a payment’s status before you sign another one. Free, for any USDC authorization on Base.",
   body: ({ baseUrl, wallet }) => html`<section aria-labelledby="ask"><h2 id="ask">Look up a payment</h2>
-<p class="measure"><code>GET /settlement</code> takes the payer and the nonce of an authorization (EIP-3009), no matter who signed it or who is paid. <code>valid_before</code> lets us prove that it expired. Times in the request are Unix seconds; times in the response are ISO 8601 in UTC.</p>
+<p class="measure"><code>GET /settlement</code> takes the payer and the nonce of any authorization (EIP-3009), no matter who signed it or who gets paid. <code>valid_before</code> lets us prove that it expired. Times in the request are Unix seconds; times in the response are ISO 8601 in UTC.</p>
 ${inBoth("settled", nodePrograms(baseUrl, wallet).settled, pythonPrograms(baseUrl, wallet).settled)}</section>
 <section aria-labelledby="statuses"><h2 id="statuses">What the status means</h2>
 <table class="prose stack"><thead><tr><th scope="col">Status</th><th scope="col">Sign again?</th><th scope="col">What the chain shows</th></tr></thead><tbody>${STATUSES.map(
     ([status, again, shows]) =>
       html`<tr><th scope="row"><code>${status}</code></th><td>${again}</td><td>${shows}</td></tr>`,
   )}</tbody></table>
-<p class="measure"><code>final</code> means that the status can never change. A 503 doesn’t mean that the payment failed. Try again.</p></section>
+<p class="measure"><code>final</code> means that the status can never change. A 503 means that the status is unknown, so try again.</p></section>
 <section aria-labelledby="statement"><h2 id="statement">A signed statement</h2>
 <p class="measure"><code>POST /settlement</code> sells the same status as a signed document that anyone can check without asking us. <a href="/openapi.json">OpenAPI (JSON)</a> describes the request body, and the verifier checks the document: <code>agent-payment-trust-verifier settlement statement.json</code>.</p></section>`,
 };
@@ -123,7 +123,7 @@ const PURCHASES: DocsPage = {
   title: "List my purchases",
   lead: "Sign in with the wallet that paid, and read every response it bought. Free.",
   body: ({ baseUrl, wallet }) => html`<section aria-labelledby="sign-in"><h2 id="sign-in">Sign in with your wallet</h2>
-<p class="measure"><code>GET /purchases</code> answers 402 with a challenge (x402’s extension <code>sign-in-with-x</code>). The client signs its text, which costs nothing, and repeats the request.</p>
+<p class="measure"><code>GET /purchases</code> returns a 402 with a challenge (x402’s extension <code>sign-in-with-x</code>). The client signs its text, which costs nothing, and repeats the request.</p>
 ${inBoth("purchases", nodePrograms(baseUrl, wallet).purchases, pythonPrograms(baseUrl, wallet).purchases)}
 <p class="measure">Each page has up to 20 purchases, newest first, and <code>next</code> links to the next page. <code>?transaction=0x…</code> returns what one transaction paid for. Amounts are in atomic units of USDC, and in dollars as <code>amount_usd</code>; times are ISO 8601 in UTC.</p></section>
 <section aria-labelledby="safe"><h2 id="safe">Check before you sign</h2>
@@ -179,7 +179,7 @@ ${gateSamples(docs)}
 <tr><th scope="row">Was never tested, or has a current FAIL</th><td>403</td><td>No. <code>reasons</code> and <code>how_to_test</code> explain what to do.</td></tr>
 <tr><th scope="row">Pays, but this service doesn’t respond within three seconds</th><td>503</td><td>No. The buyer can resend the same payment.</td></tr></tbody></table></section>
 <section aria-labelledby="require"><h2 id="require">Require a capability</h2>
-<p class="measure">To require more than <code>verified</code>, name the capabilities: <code>require: ["can_pay", "retry_safety"]</code>, or in Python <code>require=["can_pay", "retry_safety"]</code>. Each needs a current PASS.</p></section>`,
+<p class="measure">To require more than <code>verified</code>, list the capabilities: <code>require: ["can_pay", "retry_safety"]</code>, or in Python <code>require=["can_pay", "retry_safety"]</code>. Each needs a current PASS.</p></section>`,
 };
 
 const ESCROW: DocsPage = {
@@ -227,7 +227,7 @@ ${codeBlock({
   language: "bash",
   text: `PRIVATE_KEY=0x… ${npxCommand(baseUrl, SELLER_CHECK)} http://localhost:3000/haiku --method POST --rpc http://127.0.0.1:8545`,
 })}
-<p class="measure">The level is <code>safe</code> if buyers are charged as quoted, once. It is <code>full</code> if lost responses, payments sent with another request, caches, and signed receipts are handled too. Each finding comes with a remedy. Stock x402 middleware reaches <code>safe</code>; wrapped in <a href="/docs/packages">the package <code>agent-payment-trust-replayable</code></a> it reaches <code>full</code>.</p></section>
+<p class="measure">The level is <code>safe</code> if buyers are charged as quoted, once. It is <code>full</code> if lost responses, payments sent with another request, caches, and signed receipts are handled too. Each finding comes with a remedy. Stock x402 middleware reaches <code>safe</code>; wrapped in <a href="/docs/packages">the package <code>agent-payment-trust-replayable</code></a>, it reaches <code>full</code>.</p></section>
 <section aria-labelledby="passes"><h2 id="passes">A shop that passes</h2>
 <p class="measure">Stock middleware wrapped in <code>replayable()</code>, and a route declared for every method:</p>
 ${shown("passing-shop", passingShopProgram(baseUrl))}</section>
@@ -303,7 +303,7 @@ ${codeBlock({
   text: `curl -fsS "${baseUrl}/log?format=json" | node -p 'JSON.parse(fs.readFileSync(0, "utf8")).policy' > policy.txt`,
 })}</section>
 <section aria-labelledby="record"><h2 id="record">Check a record</h2>
-<p class="measure">Replace the certificate’s id with the last part of its URL.</p>
+<p class="measure">In the commands, replace the certificate’s id with the last part of its URL.</p>
 ${inLanguages(
   "log",
   codeBlock({
@@ -341,12 +341,12 @@ const LOCAL: DocsPage = {
 ${codeBlock({ id: "local-start", caption: "In the repository", language: "bash", text: "npm start" })}
 <p class="measure">The first start takes two or three minutes. It brings up PostgreSQL, a local Base and Base Sepolia with Circle’s own USDC contract, the indexer, the facilitator and the API. Then it prints the addresses and a key that holds test money, and <code>ready http://localhost:4020</code>. Ctrl-C stops everything and keeps the data in <code>.data/</code>.</p></section>
 <section aria-labelledby="use"><h2 id="use">Use it</h2>
-<p class="measure">Open <code>http://localhost:4020/docs</code>: the samples there name your instance, so they run as printed, with the printed key as <code>PAYER_PRIVATE_KEY</code> and <code>MERCHANT_PRIVATE_KEY</code>. The local chain’s JSON-RPC is at <code>http://127.0.0.1:8545</code>.</p></section>
+<p class="measure">Open <code>http://localhost:4020/docs</code>: the samples there use your instance, so they run as printed, with the printed key as <code>PAYER_PRIVATE_KEY</code> and <code>MERCHANT_PRIVATE_KEY</code>. The local chain’s JSON-RPC is at <code>http://127.0.0.1:8545</code>.</p></section>
 <section aria-labelledby="facilitator"><h2 id="facilitator">Sell locally</h2>
 <p class="measure">A shop with stock x402 middleware needs a facilitator that knows the local chain. This one uses the printed key, which also holds ETH. Then set <code>FACILITATOR_URL=http://localhost:4402</code>. An escrow shop doesn’t need a facilitator.</p>
 ${shown("local-facilitator", facilitatorProgram())}</section>
 <section aria-labelledby="keys"><h2 id="keys">Never use a real key</h2>
-<p class="measure">The local chains have the real chain ids, so terms match production byte for byte. A signature made here is also valid there, so never sign with a key that holds real money.</p></section>`,
+<p class="measure">The local chains have the real chain ids, so terms match production byte for byte. A signature made here is also valid on the real chains, so never sign with a key that holds real money.</p></section>`,
 };
 
 const PACKAGES_PAGE: DocsPage = {

@@ -65,7 +65,7 @@ const mcpSection = (
   baseUrl: string,
 ): Markup => html`<section aria-labelledby="mcp"><h2 id="mcp">Tools for agents (MCP)</h2>
 <p class="measure">Twelve tools, eight of them free: <code>verify_agent</code>, <code>verify_seller</code>, <code>check_credential</code>, <code>list_tests</code>, <code>arbiter_policy</code>, <code>escrow_info</code> and <code>settlement_status</code>, and <code>my_purchases</code>, which signs in with your key. Four pay: <code>score_wallet</code>, <code>score_batch</code>, <code>certify</code> and <code>arbiter_verify</code>. Your key stays on your machine. Without one, the paid tools return their terms.</p>
-<p class="measure">The seven tools that need no key need no installation either. This service serves them at <code>${baseUrl}/mcp</code> over streamable HTTP.</p>
+<p class="measure">The seven tools that don’t need a key don’t need an installation either. This service serves them at <code>${baseUrl}/mcp</code> over streamable HTTP.</p>
 <h3>Claude and Cursor</h3>
 ${codeBlock(mcpSample(baseUrl))}
 <h3>VS Code</h3>
