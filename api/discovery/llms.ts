@@ -35,7 +35,7 @@ const firstSteps = ({ routes, baseUrl }: LlmsParts): string =>
     `1. Look up your counterparty, for free: \`GET ${baseUrl}/verify?wallet=0x…\` for an agent, \`GET ${baseUrl}/verify?origin=https://…\` for a seller.`,
     `2. Prove that you can pay: \`POST ${baseUrl}/test/basic\` with any x402 client. It costs ${routes.filter(({ path }) => path === "/test/basic").map(costOf)} on ${NETWORKS[MAIN_NETWORK].name}; you don't need an account or ETH. The response has your certificate. [A complete program](${baseUrl}/docs/pay).`,
     `3. Before you sign again for the same purchase, look up the first payment, for free: \`GET ${baseUrl}/settlement?network=${NETWORKS[MAIN_NETWORK].key}&from=0x…&nonce=0x…\`. [How](${baseUrl}/docs/settled).`,
-    `4. If you speak MCP, all free tools that need no key are at \`${baseUrl}/mcp\`. [Tools that pay](${baseUrl}/integrations#mcp).`,
+    `4. If you speak MCP, all free tools that don't need a key are at \`${baseUrl}/mcp\`. [Tools that pay](${baseUrl}/integrations#mcp).`,
     `5. If something fails, read [what the code means](${baseUrl}/docs/errors). [Documentation by task](${baseUrl}/docs).`,
   ].join("\n");
 

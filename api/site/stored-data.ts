@@ -12,9 +12,9 @@ const FOREVER = "permanently";
 /** Everything that the service stores. Each table of the database is in exactly one row. */
 export const STORED_DATA: readonly StoredData[] = [
   {
-    what: "Payments that settled: the authorization, the request that was paid for, and its response",
+    what: "Settled payments: the authorization, the paid request, and its response",
     tables: ["payment"],
-    kept: `${FOREVER}; the signature only until the settlement is final. A payment that was refused or failed: until an hour after it expires`,
+    kept: `${FOREVER}; the signature only until the settlement is final. Refused and failed payments: until an hour after they expire`,
     why: "The same payment gets the same response again, and is never charged twice",
   },
   {
@@ -124,7 +124,7 @@ export const STORED_DATA: readonly StoredData[] = [
     why: "Fewer requests to nodes",
   },
   {
-    what: "Client addresses of busy clients and of look-ups, with a count",
+    what: "IP addresses of busy clients and of clients that look up wallets or payments, with a count",
     tables: ["request_count", "lookup_budget"],
     kept: "2 minutes; look-ups 24 hours",
     why: "All processes apply the same limits",
@@ -136,7 +136,7 @@ export const STORED_DATA: readonly StoredData[] = [
     why: "A sign-in works once",
   },
   {
-    what: "Anonymous totals, and how many certificates a wallet has",
+    what: "Anonymous totals, and the number of certificates of each wallet",
     tables: ["counter", "counter_change", "certificate_change", "certificate_tally", "certificate_day_wallet"],
     kept: FOREVER,
     why: "Statistics are shown without counting rows",
