@@ -23,17 +23,19 @@ export interface Arbiter extends Pick<VerdictStore, "get" | "list" | "correction
   /** A published policy: past, current or future; null if no policy has that number. */
   readonly policy: (version: number) => Policy | null;
   /**
-   * What only the payer or a chain or an index can answer: who claims, the parties of a deal in our own escrow, and
+   * Checks what depends on the payer, the chain, or the index: who claims, the parties of a deal in our own escrow, and
    * whether scores can be read.
    */
   readonly admit: (request: VerdictRequest, by: Claimant) => Promise<Intake<VerdictRequest>>;
-  /** Looks up what the parties' scores are made of, on behalf of a client. A deal that cannot be read is for `admit`. */
+  /**
+   * Looks up the history behind the parties' scores on behalf of a client. `admit` reports a deal that cannot be read.
+   */
   readonly prepare: (request: VerdictRequest, client: string) => Promise<NotYet | null>;
-  /** The one verdict a payment buys. Rejects with `Busy`, or if another process owns the sale by now. */
+  /** Returns the verdict that the payment buys. Rejects with `Busy`, or if another process now owns the sale. */
   readonly decide: (sale: Sale<VerdictRequest>, variant: Variant) => Promise<Completion>;
 }
 
-/** The wallet that pays for a verdict, by its signature, and which kind it buys. */
+/** The wallet whose signature pays for a verdict, and the variant it buys. */
 export interface Claimant {
   readonly payer: Address;
   readonly variant: Variant;
@@ -109,7 +111,7 @@ function namedBy({ known, named }: Readonly<Record<"known" | "named", Parties | 
   return named === null ? {} : { partiesNamedBy: "signed_offer" };
 }
 
-/** The claim as the payer's own, where its category asks who claims, and the parties that it names by itself. */
+/** Makes the payer the claimant if the category requires one. Returns the claim and the parties that it names. */
 function claimedBy(
   { policies }: ArbiterParts,
   request: VerdictRequest,

@@ -4,7 +4,7 @@ import { keccak256 } from "../platform/chain/typed-data.ts";
 import type { Hex } from "../platform/wallet.ts";
 import type { Verdict } from "./policy/policy.ts";
 
-/** What a contract needs to know about a verdict. */
+/** The facts of a verdict that a contract checks. */
 export interface VerdictFacts {
   /** The verdict's id. */
   readonly id: string;
@@ -15,7 +15,7 @@ export interface VerdictFacts {
   readonly issuedAt: Date;
 }
 
-/** Who signs for contracts. */
+/** The account that signs verdicts for contracts. */
 export type Attestor = Pick<SigningAccount, "address" | "signTypedData">;
 
 /** The EIP-712 type the arbiter signs. */
@@ -32,7 +32,7 @@ export const VERDICT_TYPES = {
 /** The EIP-712 domain of verdicts. It names no contract: any escrow on the chain may execute a verdict. */
 export const attestationDomain = (chainId: number) => ({ name: "Agent Payment Trust Arbiter", version: "1", chainId });
 
-/** The parts that every verdict on a chain shares. */
+/** Domain separators by chain ID: every verdict on a chain has the same one. */
 const separators = new Map<number, Hex>();
 
 function separatorOf(chainId: number): Hex {
@@ -44,8 +44,8 @@ function separatorOf(chainId: number): Hex {
 export type Attestation = Awaited<ReturnType<typeof attest>>;
 
 /**
- * The EIP-712 signature of a verdict, as published in the document. `contracts/VerdictLib.sol` checks it on chain.
- * `issuedAt` is in unix seconds, rounded down.
+ * Returns the EIP-712 signature of a verdict, as published in the document. `contracts/VerdictLib.sol` checks it on
+ * chain. `issuedAt` is in Unix seconds, rounded down.
  */
 export async function attest(facts: VerdictFacts, chainId: number, attestor: Attestor) {
   const message = {

@@ -13,14 +13,14 @@ import type { Address, Hex } from "../platform/wallet.ts";
 import type { TransactionQuestion, TransactionReading, Transactions, WalletTransfer } from "./evidence.ts";
 
 const [AUTHORIZATION_USED, TRANSFER] = usdcEventsAbi;
-/** More transfers of one wallet in one transaction are nobody's purchase. */
+/** A wallet that makes more transfers than this in one transaction is not making a purchase. */
 const MOST_TRANSFERS = 32;
-/** A node that fails is asked once more. */
+/** One attempt and one retry. */
 const TRIES = 2;
 
 export type FinalReader = Pick<ChainReader, "client" | "standingNow">;
 
-/** Reads transactions of these chains that can no longer change. */
+/** Creates a reader of transactions on these chains. It reports transfers only after they are final. */
 export const createTransactions = (chains: Readonly<Record<Network, FinalReader>>): Transactions => ({
   async read(asked) {
     if (!isNetwork(asked.network)) return { outcome: "network_not_read" };
@@ -37,13 +37,13 @@ export const createTransactions = (chains: Readonly<Record<Network, FinalReader>
 
 const isNetwork = (network: string): network is Network => Object.hasOwn(NETWORKS, network);
 
-/** Null if the nodes behind the address disagree. */
+/** Returns null if the nodes behind the RPC URL disagree. */
 async function read(
   { client, standingNow }: FinalReader,
   { transaction: hash, from, asset }: Pick<TransactionQuestion, "transaction" | "from"> & { readonly asset: Address },
 ): Promise<TransactionReading | null> {
   if (!isHash(hash)) return { outcome: "not_found" };
-  // A node may lag: a transaction is only called unknown after a second look.
+  // A node may lag, so one miss is not enough to report a transaction as unknown.
   const receipt = (await receiptOf(client, hash)) ?? (await receiptOf(client, hash));
   if (receipt === null) return { outcome: "not_found" };
   const { blockNumber, blockHash } = receipt;
@@ -57,7 +57,7 @@ async function read(
   return { outcome: "final", block: Number(blockNumber), time: Number(timestamp), transfers: coded };
 }
 
-/** Adds whether each recipient has code now. A deposit address may get its code after the payment. */
+/** Adds whether each recipient has code now, because a deposit address may get its code after the payment. */
 async function withCode(
   client: NodesClient,
   transfers: readonly Transferred[],
@@ -70,7 +70,7 @@ async function withCode(
   return transfers.map((one) => ({ ...one, toHasCode: found.get(one.to) ?? null }));
 }
 
-/** Null if a node does not answer. An account without code is one that two nodes in turn show without. */
+/** Returns null if a node does not answer. An account has no code only if two readings agree on that. */
 async function hasCode(client: NodesClient, address: Address, blockNumber: bigint): Promise<boolean | null> {
   const read = (reading: number): Promise<Hex | undefined | null> =>
     forReading(client, reading)
@@ -96,13 +96,13 @@ const outline = ({ logs }: TransactionReceipt): string =>
 
 type Transferred = Omit<WalletTransfer, "toHasCode">;
 
-/** What other contracts log proves nothing: they can log whatever they like. */
+/** Logs of other contracts prove nothing, because a contract can log whatever it likes. */
 function transfersIn(
   { logs }: TransactionReceipt,
   { asset, from }: { readonly asset: Address; readonly from: Address },
 ): readonly Transferred[] {
   const own = logs.filter(({ address }) => address.toLowerCase() === asset);
-  // USDC logs the use of an authorization directly before the transfer.
+  // USDC logs the use of an authorization immediately before the transfer.
   const authorized = new Set(
     parseEventLogs({ abi: [AUTHORIZATION_USED], logs: own }).flatMap(({ args, logIndex }) =>
       args.authorizer.toLowerCase() === from ? [logIndex + 1] : [],

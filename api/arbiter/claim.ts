@@ -8,37 +8,37 @@ import { categoryNamed, openVersions, type PolicyVersions, versionAt, versionFor
 /** The part of zod's refinement context that both kinds of issue need. */
 export type Issues = Pick<z.RefinementCtx, "addIssue">;
 
-/** A claim that cannot be read: answered with 400. */
+/** Adds an issue for a claim that cannot be parsed (400). */
 export const malformed = (issues: Issues, path: readonly string[], message: string): void =>
   issues.addIssue({ code: "invalid_format", format: "claim", path: [...path], message });
 
-/** A claim that can be read and that the policy does not take: answered with 422. */
+/** Adds an issue for a well-formed claim that the policy does not accept (422). */
 export const refuse = (
   issues: Issues,
   path: readonly string[],
   { message, rule }: { readonly message: string; readonly rule: number },
 ): void => issues.addIssue({ code: "custom", path: [...path], message, params: { rule } });
 
-/** JSON as submitted. zod drops a member `__proto__`, so neither a refusal nor the hash would see it. */
+/** JSON as submitted. zod drops a member named `__proto__`, which would hide it from validation and from the hash. */
 export const submitted = (rule: number) =>
   z.unknown().superRefine((given, issues) => {
     if (typeof given === "object" && given !== null && Object.hasOwn(given, "__proto__"))
       refuse(issues, ["__proto__"], { message: "no member with this name is allowed", rule });
   });
 
-/** Text that has a UTF-8 form: no lone surrogates. */
+/** Text with a valid UTF-8 encoding: no lone surrogates. */
 export const unicodeText = z.string().superRefine((text, issues) => {
   if (!text.isWellFormed()) malformed(issues, [], "expected text without unpaired surrogates");
 });
 
-/** A claim the arbiter accepts: JSON, so that the journal can store it, and without any payload. */
+/** A claim that the arbiter accepts: JSON, so that the journal can store it, without any payload. */
 export interface Claim {
-  /** Of the policy that decides it, however late. */
+  /** The version of the policy that decides it, however late. */
   readonly policyVersion: number;
   readonly category: string;
-  /** As parsed by the category's own schema; only that category reads them. */
+  /** As parsed by the category's own schema. Only that category reads them. */
   readonly conditions: unknown;
-  /** SHA-256 of the conditions as submitted, lower-case hex. */
+  /** SHA-256 of the conditions as submitted, in lowercase hex. */
   readonly conditionsSha256: string;
 }
 
@@ -47,7 +47,7 @@ export interface ClaimSettings extends GuardSettings {
   readonly now: () => Date;
 }
 
-/** SHA-256 of the JCS form (RFC 8785) of `{category, conditions}` as submitted, lower-case hex. */
+/** Returns the SHA-256, in lowercase hex, of the JCS form (RFC 8785) of `{category, conditions}` as submitted. */
 export const conditionsSha256 = (category: string, conditions: unknown): string =>
   createHash("sha256").update(jcs({ category, conditions })).digest("hex");
 
@@ -57,9 +57,9 @@ const SUBMITTED = z.object({
 });
 
 /**
- * The schema of a claim's category and conditions under the policy in force. A custom issue is a refusal (422) whose
- * `params.rule` is the policy's rule; any other is a malformed claim (400). Other members of the body are left to the
- * caller.
+ * Returns the schema of a claim's category and conditions under the policy in force. A custom issue is a refusal (422)
+ * whose `params.rule` is the policy's rule; any other is a malformed claim (400). Other members of the body are left to
+ * the caller.
  */
 export function claimSchema(settings: ClaimSettings) {
   const { policies, now } = settings;
@@ -89,12 +89,12 @@ export function claimSchema(settings: ClaimSettings) {
   });
 }
 
-/** What claims can be about from now on: the categories of the current policy and of those to come. */
+/** Returns the categories of the current policy and of upcoming versions. */
 export const openCategories = ({ policies, now }: ClaimSettings): readonly Category[] => [
   ...new Set(openVersions(policies, now()).flatMap(({ categories }) => categories)),
 ];
 
-/** The same issue, one level deeper. */
+/** Adds the same issue, one level deeper. */
 function addBelow(issues: Issues, step: string, issue: z.core.$ZodIssue): void {
   const path = [step, ...issue.path.map(String)];
   if (issue.code === "custom") refuse(issues, path, { message: issue.message, rule: Number(issue.params?.rule) });

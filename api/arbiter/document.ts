@@ -7,19 +7,22 @@ import type { Superseded } from "./store.ts";
 
 export const verdictPath = (id: string): string => `/arbiter/verdict/${id}`;
 
-/** A whole verdict except its proof. */
+/** A complete verdict without its proof. */
 export interface Decided {
   readonly id: string;
   readonly request: VerdictRequest;
   readonly evidence: Evidence;
   readonly issuedAt: Date;
-  /** Only in the scored variant; read after the verdict was decided. */
+  /** Only in the scored variant. Read after the verdict was decided. */
   readonly tiers: PartyTiers | null;
   readonly supersedes: Superseded | null;
   readonly attestation: Attestation;
 }
 
-/** The public record of one verdict, before signing. It holds no content of a deliverable (policy, rule 6). */
+/**
+ * Returns the public record of one verdict, before signing. It contains nothing of the deliverable itself (policy, rule
+ * 6).
+ */
 export function verdictDocument(
   { id, request, evidence, issuedAt, tiers, supersedes, attestation }: Decided,
   { issuer, baseUrl }: { readonly issuer: string; readonly baseUrl: string },
@@ -49,11 +52,11 @@ export function verdictDocument(
   };
 }
 
-/** A stored verdict as it is read back, with its signature. */
+/** A stored verdict, parsed. */
 export type VerdictDocument = ReturnType<typeof verdictDocument>;
 
 /**
- * What corrections and the list of verdicts name a verdict by: SHA-256 of the canonical form (RFC 8785) of the whole signed document, which is
- * the form it is stored in. Lower-case hex.
+ * Returns the SHA-256, in lowercase hex, of a whole signed document in the canonical form (RFC 8785) in which it is
+ * stored. Corrections and the list of verdicts identify a verdict by this hash.
  */
 export const documentSha256 = (document: string): string => createHash("sha256").update(document).digest("hex");

@@ -3,9 +3,9 @@ import { evaluatorAbi } from "../../packages/escrow/src/evaluator-abi.ts";
 import type { Address } from "../platform/wallet.ts";
 
 /**
- * Checks that the contract turns this arbiter's verdicts into decisions on ERC-8183 jobs: one that waits for another's
- * would let every job that names it expire.
- * @throws Error that says what is there instead
+ * Checks that the contract executes this arbiter's verdicts on ERC-8183 jobs. If it waited for another arbiter, every
+ * job that names it would expire.
+ * @throws Error with the address that was found or the node's reason
  */
 export async function requireEvaluator(client: PublicClient, address: Address, arbiter: Address): Promise<void> {
   const call = { address, abi: evaluatorAbi, functionName: "ARBITER" } as const;

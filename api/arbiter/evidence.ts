@@ -4,20 +4,20 @@ import type { Fact } from "./facts.ts";
 import type { Question, TransferKey } from "./policy/category.ts";
 import type { Verdict } from "./policy/policy.ts";
 
-/** What the arbiter saw for a claim, and what follows from it. */
+/** The evidence gathered for a claim, and the resulting verdict. */
 export interface Evidence {
   readonly verdict: Verdict;
-  /** What was observed and how every condition was judged: identical for the same claim and state. */
+  /** The observations and the result of every condition: identical for the same claim and state. */
   readonly facts: readonly Fact[];
-  /** When each look was taken (ISO 8601), kept out of the facts, which would otherwise differ by it. */
+  /** The time of each observation (ISO 8601). Kept out of the facts, which must not depend on it. */
   readonly timeline: readonly {
     readonly source: Question["type"];
     readonly started_at: string;
     readonly finished_at: string;
   }[];
-  /** The transfer that a release or a refund decides: once, no matter who claims what about it. */
+  /** The transfer that a release or a refund decides. It is decided only once, by whichever claim comes first. */
   readonly transfer?: TransferKey & {
-    /** What follows if another verdict has decided it. */
+    /** Returns the evidence if another verdict has already decided the transfer. */
     readonly decidedBefore: (verdict: string) => Evidence;
   };
 }
@@ -26,7 +26,7 @@ export interface Evidence {
 export interface CheckRun {
   readonly id: number;
   readonly name: string;
-  /** `completed`, or a state on the way to it. */
+  /** `completed`, or an earlier state. */
   readonly status: string;
   /** Null until completed. */
   readonly conclusion: string | null;
@@ -38,7 +38,7 @@ export interface CheckRun {
   readonly suite: number | null;
 }
 
-/** A repository, by the number that a renamed one keeps. */
+/** A repository, identified by the number that it keeps when renamed. */
 export interface Repository {
   readonly id: number;
   /** `owner/name`. */
@@ -46,21 +46,24 @@ export interface Repository {
 }
 
 /**
- * A check suite: the runs of one app for one push (https://docs.github.com/en/rest/checks/suites). GitHub names the head
- * repository for its own workflows only (https://docs.github.com/en/rest/actions/workflow-runs).
+ * A check suite: the runs of one app for one push (https://docs.github.com/en/rest/checks/suites). GitHub names the
+ * head repository only for its own workflows (https://docs.github.com/en/rest/actions/workflow-runs).
  */
 export interface CheckSuite {
   readonly id: number;
-  /** Null for a push to a fork, by GitHub's documentation. */
+  /** Null for a push to a fork, according to GitHub's documentation. */
   readonly headBranch: string | null;
-  /** The workflow run behind the suite; null for another app's. Its head is null if that repository is gone. */
+  /**
+   * The workflow run behind the suite, or null if it is another app's. Its head is null if that repository no longer
+   * exists.
+   */
   readonly workflow: {
-    /** Of the workflow; null if GitHub does not say. */
+    /** The workflow's ID, or null if GitHub does not report it. */
     readonly id: number | null;
     readonly repository: Repository;
     readonly head: Repository | null;
   } | null;
-  /** The repositories, by number, of the pull requests that GitHub matches with the suite. */
+  /** The pull requests that GitHub matches with the suite, as the IDs of their repositories. */
   readonly pullRequests: readonly { readonly head: number | null; readonly base: number }[];
 }
 
@@ -77,13 +80,13 @@ export type Unreadable = "not_found" | "rate_limited" | "denied" | "unavailable"
 /** All pages of a list. */
 export interface Listed {
   readonly outcome: "read";
-  /** Fewer items were shown than are counted. */
+  /** True if GitHub returned fewer items than it counts. */
   readonly partial: boolean;
-  /** The pages do not belong to one list: another count, an item twice, or another list when it was read again. */
+  /** True if the pages do not form one list: the count changed, an item appeared twice, or a second read differed. */
   readonly changed: boolean;
 }
 
-/** What an API reported about a commit. */
+/** The check runs of a commit, or the reason they cannot be read. */
 export type CheckRunsReading = (Listed & { readonly runs: readonly CheckRun[] }) | { readonly outcome: Unreadable };
 export type CheckSuitesReading =
   | (Listed & { readonly suites: readonly CheckSuite[] })
@@ -99,23 +102,23 @@ export interface Commit {
   readonly commitSha: string;
 }
 
-/** Whose suites to look up: those of GitHub's workflows, those of other apps, or both. */
+/** Selects the suites of GitHub's workflows, of other apps, or both. */
 export interface SuitesOf {
   readonly workflows: boolean;
   readonly apps: boolean;
 }
 
-/** What GitHub shows about a commit, across all pages. */
+/** Reads what GitHub reports about a commit, across all pages. */
 export interface CheckRuns {
-  /** The newest run of every check in every suite. */
+  /** Returns the latest run of every check in every suite. */
   read(commit: Commit, signal: AbortSignal): Promise<CheckRunsReading>;
-  /** Where the suites' commit was pushed. */
+  /** Returns the suites, which show where the commit was pushed. */
   suites(commit: Commit, of: SuitesOf, signal: AbortSignal): Promise<CheckSuitesReading>;
-  /** The newest status of every context. */
+  /** Returns the latest status of every context. */
   statuses(commit: Commit, signal: AbortSignal): Promise<CommitStatusesReading>;
 }
 
-/** A transaction to read, and the wallet whose transfers of USDC are looked for in it. */
+/** A transaction to read, and the wallet whose USDC transfers to find in it. */
 export interface TransactionQuestion {
   /** CAIP-2. */
   readonly network: string;
@@ -125,37 +128,37 @@ export interface TransactionQuestion {
 
 /** A transfer of USDC. */
 export interface WalletTransfer {
-  /** In its block. */
+  /** Its position in the block. */
   readonly logIndex: number;
   readonly asset: Address;
   readonly to: Address;
   /** Atomic units. */
   readonly value: bigint;
-  /** Made by an EIP-3009 authorization of the wallet. */
+  /** True if made with an EIP-3009 authorization by the wallet. */
   readonly byAuthorization: boolean;
-  /** Null if the nodes did not show it. */
+  /** Null if the nodes did not return it. */
   readonly toHasCode: boolean | null;
 }
 
 /**
- * What the chain shows of a transaction. `final` alone is for good: its block is final, and all that is told of it was
- * read twice. `network_not_read`: the service knows no node of that network.
+ * A transaction as the chain shows it. Only `final` cannot change: the block is final, and everything reported was read
+ * twice. `network_not_read` means that the service has no node on that network.
  */
 export type TransactionReading =
   | {
       readonly outcome: "final";
       readonly block: number;
-      /** Of the block, in Unix seconds. */
+      /** The time of the block, in Unix seconds. */
       readonly time: number;
-      /** The wallet's transfers of more than nothing to others, by log index. */
+      /** The wallet's nonzero transfers to others, by log index. */
       readonly transfers: readonly WalletTransfer[];
     }
   | { readonly outcome: Exclude<TransactionFact["outcome"], "final"> };
 
-/** Reads transactions of the service's networks. It resolves whatever happens: a node that fails is `unavailable`. */
+/** Reads transactions on the service's networks. Never rejects: if a node fails, the outcome is `unavailable`. */
 export interface Transactions {
   read(asked: TransactionQuestion): Promise<TransactionReading>;
 }
 
-/** For claims that are about no transaction. */
+/** For claims that do not involve a transaction. */
 export const NO_TRANSACTIONS: Transactions = { read: async () => ({ outcome: "network_not_read" }) };

@@ -8,7 +8,7 @@ const nullableText = z.string().nullable();
 export const verdictId = z.string().regex(/^[0-9a-f]{32}$/);
 export const RESULT = z.enum(["true", "false", "unknown"]) satisfies z.ZodType<ConditionResult>;
 
-/** What the arbiter looked at. */
+/** The sources of the arbiter's observations. */
 export const SOURCE = z.enum({
   fetch: "fetch",
   "check-runs": "check-runs",
@@ -20,7 +20,7 @@ export const SOURCE = z.enum({
 
 const measure = z.object({ bytes: count, sha256: sha256Hex });
 const OUTCOMES = ["read", "not_found", "rate_limited", "denied", "unavailable", "bad_response"] as const;
-/** How a list of GitHub's was read; `complete` and `consistent` if it was. */
+/** How one of GitHub's lists was read. `complete` and `consistent` are present only if it was. */
 const listed = {
   outcome: z.enum(OUTCOMES),
   complete: z.boolean().exactOptional(),
@@ -34,7 +34,7 @@ const signed = z.object({
   signature: z.string(),
 });
 
-/** An item of a verdict's facts: what was observed, and how each condition was judged. */
+/** An item of a verdict's facts: an observation, or the result of a condition. */
 export const FACT = z
   .discriminatedUnion("fact", [
     z.object({
@@ -130,11 +130,13 @@ export const FACT = z
       from: address,
       to: address,
       value: atomic,
-      by_authorization: z.boolean().describe("Made by an EIP-3009 authorization of the payer, as `exact` is."),
+      by_authorization: z
+        .boolean()
+        .describe("Whether the payer made it with an EIP-3009 authorization, as in `exact`."),
       to_has_code: z
         .boolean()
         .nullable()
-        .describe("Whether `to` has code, as an escrow has. `null`: the nodes did not show it."),
+        .describe("Whether `to` has code, as an escrow does. `null` if the nodes did not show it."),
     }),
     z.object({ fact: z.literal("decided_before"), verdict: verdictId }),
     z.object({
@@ -149,7 +151,7 @@ export const FACT = z
   .meta({ id: "VerdictFact" });
 
 /**
- * An item of a verdict's `facts`, as published: JSON whose numbers are safe integers, and which contains no time. Each has a
- * form in `FACT`.
+ * An item of a verdict's `facts`, as published: JSON whose numbers are safe integers. It does not contain the time of
+ * observation. `FACT` defines each form.
  */
 export type Fact = { readonly fact: z.infer<typeof FACT>["fact"] } & Readonly<Record<string, unknown>>;

@@ -9,12 +9,12 @@ import type { Fact } from "./facts.ts";
 import type { Observation, Question, SignaturesReading } from "./policy/category.ts";
 import { type PolicyVersions, type Rules, rulesFor } from "./policy/version.ts";
 
-/** How often a document is asked for that did not arrive. */
+/** Attempts to fetch a DID document. */
 const ATTEMPTS = 2;
 
 /**
- * Checks who signed. The key of a JWS comes from a DID document of the resource's own host, read through the guarded
- * fetch and without redirects: one that answers for another host does not speak for this one.
+ * Checks who signed. The key of a JWS comes from a DID document on the resource's own host, read through the guarded
+ * fetch and without redirects, because a document on another host does not speak for this one.
  */
 async function readSignatures(
   fetcher: Fetcher,
@@ -58,13 +58,13 @@ export interface EvidenceParts {
   readonly transactions: Transactions;
   readonly policies: PolicyVersions;
   readonly now: () => Date;
-  /** Resolves after a time; rejects if the signal aborts. */
+  /** Resolves after a delay; rejects if the signal aborts. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
 /**
- * Looks at whatever the claim's category asks for and judges it, by the policy version the claim was accepted under.
- * Rejects with `Busy`, and if the signal aborts.
+ * Gathers the evidence that the claim's category needs and judges it under the policy version that accepted the claim.
+ * Rejects with `Busy`, or if the signal aborts.
  */
 export async function gatherEvidence(parts: EvidenceParts, claim: Claim, signal: AbortSignal): Promise<Evidence> {
   const rules = rulesFor(parts.policies, { version: claim.policyVersion, category: claim.category });
@@ -98,7 +98,7 @@ export async function gatherEvidence(parts: EvidenceParts, claim: Claim, signal:
   };
 }
 
-/** What follows from what was seen. */
+/** Returns the verdict and the facts for these observations. */
 function judged({ version, category }: Rules, { conditions }: Claim, seen: readonly Observation[]) {
   const found = category.judge(conditions, seen);
   return {

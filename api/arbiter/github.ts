@@ -5,7 +5,7 @@ import { withDeadline } from "../platform/web/guarded-fetch/fetch.ts";
 import type { CheckRun, CheckRuns, CheckSuite, CommitStatus, Listed, Unreadable } from "./evidence.ts";
 
 export interface GithubOptions {
-  /** The API's base URL without a trailing slash: `https://api.github.com`, another installation, or a stand-in. */
+  /** The API's base URL without a trailing slash, such as `https://api.github.com` or another installation's. */
   readonly apiUrl: string;
   /** Raises the rate limit. It must not have access to private repositories: what it reads becomes public. */
   readonly token: string | null;
@@ -14,10 +14,10 @@ export interface GithubOptions {
 }
 
 const PER_PAGE = 100;
-/** GitHub shows the runs of at most 1,000 check suites; anything past ten pages is `partial`. */
+/** GitHub returns the runs of at most 1,000 check suites; anything past ten pages is `partial`. */
 const MAX_PAGES = 10;
 const MAX_REDIRECTS = 3;
-/** The output of a single run may take 128 KiB. */
+/** The output of a single run can be 128 KiB. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 const MAX_REMEMBERED = 500;
 
@@ -26,7 +26,7 @@ interface Page<Item> {
   readonly items: readonly Item[];
 }
 
-/** Why something cannot be read. */
+/** The reason a list cannot be read. */
 class NotRead extends Error {
   readonly outcome: Unreadable;
 
@@ -41,9 +41,9 @@ interface Remembered<Item> {
   readonly page: Page<Item>;
 }
 
-/** One of GitHub's lists with `total_count`. */
+/** One of GitHub's lists that report a `total_count`. */
 export interface ListPlan<Item extends { readonly id: number }> {
-  /** The member that has the items. */
+  /** The member that contains the items. */
   readonly key: string;
   readonly item: z.ZodType<Item>;
 }
@@ -58,14 +58,14 @@ export interface ListOf<Item> extends Listed {
   readonly items: readonly Item[];
 }
 
-/** Reads all pages of the list at a path, which may have a query. Throws `NotRead`. */
+/** Reads all pages of the list at a path, which may include a query. Rejects with `NotRead`. */
 export type ReadList<Item> = (path: string, signal: AbortSignal) => Promise<ListOf<Item>>;
 
 const createAgent = (): Dispatcher => new Agent({ connect: { timeout: 5_000 }, allowH2: false });
 
 /**
- * A reader of one kind of list. A page that is unchanged (ETag) is not sent again and does not count against the rate
- * limit.
+ * Creates a reader for one kind of list. A page that is unchanged (ETag) is not sent again and does not count against
+ * the rate limit.
  */
 function createList<Item extends { readonly id: number }>(
   options: GithubOptions & { readonly agent: Dispatcher },
@@ -78,7 +78,7 @@ function createList<Item extends { readonly id: number }>(
   return async (path, signal) => {
     const { pages, ...list } = await readPages(parts, path, signal);
     if (pages === 1) return list;
-    // Pages are read one after the other: only a list that is the same afterwards was one list.
+    // Pages are read one by one, so the list counts as unchanged only if a second read returns the same items.
     const again = await readPages(parts, path, signal);
     return { ...list, changed: list.changed || again.changed || !isSame(list.items, again.items) };
   };
@@ -103,7 +103,7 @@ async function readPages<Item extends { readonly id: number }>(
     url.searchParams.set("per_page", String(PER_PAGE));
     url.searchParams.set("page", String(pages));
     const answer = await readPage(parts, url, signal);
-    // A renamed repository has moved for the following pages too.
+    // A renamed repository redirects: read the following pages at the new URL.
     url = new URL(answer.url);
     const { total, items } = answer.page;
     totals.add(total);
@@ -118,7 +118,7 @@ async function readPages<Item extends { readonly id: number }>(
 
 const REDIRECTS = new Set([301, 302, 307, 308]);
 
-/** One page, and its URL after redirects. */
+/** Returns one page and its URL after redirects. */
 async function readPage<Item>(
   parts: Parts<Item>,
   first: URL,
@@ -162,7 +162,7 @@ async function send(
   });
 }
 
-/** GitHub answers 403 or 429 at a limit, with none remaining or a time to come back. */
+/** At a rate limit, GitHub answers 403 or 429, with no requests remaining or with a time to retry after. */
 function outcomeOf({ statusCode: status, headers }: Dispatcher.ResponseData): Unreadable {
   if (status === 404 || status === 422) return "not_found";
   const isLimit = headers["x-ratelimit-remaining"] === "0" || headers["retry-after"] !== undefined;
@@ -171,7 +171,7 @@ function outcomeOf({ statusCode: status, headers }: Dispatcher.ResponseData): Un
 }
 
 /**
- * The new location of a renamed repository, accepted only on the API's own origin because the request carries the
+ * Returns the new location of a renamed repository. It must be on the API's origin because the request carries the
  * token.
  */
 function moved(from: URL, location: string | string[] | undefined): URL {
@@ -206,7 +206,7 @@ function pageOf<Item>({ page }: Parts<Item>, json: string): Page<Item> {
 }
 
 export interface GithubChecksOptions extends GithubOptions {
-  /** Covers all pages of one reading; set in tests. */
+  /** The deadline for all pages of one list; set in tests. */
   readonly deadlineMs?: number;
 }
 
@@ -264,7 +264,7 @@ const SUITE = z
     }),
   );
 
-/** A workflow run and the suite that it reports by. */
+/** A workflow run and the check suite it belongs to. */
 const WORKFLOW_RUN = z
   .object({
     id,
@@ -288,7 +288,7 @@ const STATUS = z.object({ id, context: z.string(), state: z.string() }) satisfie
 
 const NONE: ListOf<never> = { outcome: "read", items: [], partial: false, changed: false };
 
-/** What GitHub's REST API shows about a commit. */
+/** Creates a reader of a commit's checks in GitHub's REST API. */
 export function createGithubChecks(options: GithubChecksOptions): CheckRuns {
   const github = { ...options, agent: createAgent() };
   const runs = createList(github, { key: "check_runs", item: RUN });

@@ -32,15 +32,15 @@ export { CORRECTION_DAYS } from "./products.ts";
 
 interface ArbiterNeeds extends Pick<ArbiterRouteParts, "publicLog"> {
   readonly tiers: Tiers;
-  /** Of the service: they are never a neutral claim's parties. */
+  /** The service's own wallets, which cannot be parties to a claim because the arbiter would not be neutral. */
   readonly ownWallets: readonly string[];
-  /** Names the parties of an escrow payment. */
+  /** Looks up the parties of escrow payments. */
   readonly deals: EscrowDeals;
-  /** Between two looks at the evidence; defaults to the machine's clock. */
+  /** Waits between two attempts to gather evidence; set in tests. */
   readonly wait?: EvidenceParts["wait"] | undefined;
 }
 
-/** The external arbiter: claims, verdicts, the policy, and the log of both. */
+/** Creates the external arbiter: claims, verdicts, the policy, and the log of both. */
 export async function createArbiter(
   platform: Platform,
   config: Config,
@@ -58,7 +58,7 @@ export async function createArbiter(
   return { arbiter, routes: under("Arbiter", arbiterRoutes({ arbiter, claims, publicLog, evaluator, baseUrl })) };
 }
 
-/** Everything needed to reach and record a verdict. */
+/** Returns everything needed to reach and record a verdict. */
 export function recordParts(
   {
     pool,

@@ -11,7 +11,7 @@ import { ARBITER_NETWORK, CORRECTION_DAYS, PRICES, type Variant } from "./produc
 import type { ListedVerdict, VerdictTotals } from "./store.ts";
 
 export const POLICY_PATH = "/arbiter/policy";
-/** One version of the policy, in force or not. */
+/** Returns the path of one version of the policy, in force or not. */
 export const policyPath = (version: number): string => `${POLICY_PATH}?version=${version}`;
 
 export const LOG_PATH = "/arbiter/log";
@@ -20,17 +20,17 @@ const EVALUATOR = "contracts/ArbiterEvaluator.sol";
 
 export interface OverviewParts {
   readonly attestor: Address;
-  /** Those that decide, earliest first. */
+  /** The versions that decide claims, earliest first. */
   readonly policies: DecidingPolicies;
   readonly totals: VerdictTotals;
   readonly head: ListedVerdict | null;
   readonly corrections: readonly ListedVerdict[];
-  /** Where ERC-8183 jobs get their evaluators; null if there is none. */
+  /** The evaluator contract of ERC-8183 jobs, or null if there is none. */
   readonly evaluator: Address | null;
   readonly baseUrl: string;
 }
 
-/** The arbiter at a glance: what it sells, under which policy, who signs, and its newest verdicts. */
+/** Returns an overview of the arbiter: its products, policies, signer, and newest verdicts. */
 export function arbiterOverview(parts: OverviewParts) {
   const { attestor, policies, totals, head, corrections, evaluator, baseUrl } = parts;
   const { chainId, key } = NETWORKS[ARBITER_NETWORK];
@@ -86,7 +86,7 @@ const categoriesOf = ({ policy, decides }: DecidingPolicy) =>
     .filter(({ name }) => decides.includes(name))
     .map(({ name, summary }) => ({ name, summary, policy_version: policy.version }));
 
-/** One line of the list of verdicts. */
+/** Returns one entry of the list of verdicts. */
 export const logItem = (
   { id, outcome, category, claimant, sha256, issuedAt, supersedes }: ListedVerdict,
   baseUrl: string,
@@ -116,7 +116,7 @@ export const EXAMPLE_INPUT: Readonly<Record<Variant, Readonly<Record<string, unk
   scored: { ...CLAIM, parties: PARTIES },
 };
 
-/** The members of a verdict that callers read first. */
+/** Returns the members of a verdict that callers read first. */
 export const exampleOutput = (
   variant: Variant,
   { baseUrl, now }: { readonly baseUrl: string; readonly now: Date },

@@ -1,23 +1,25 @@
 import type { NotYet } from "../platform/http/route.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 
-/** Buyer and seller of a deal. */
+/** The buyer and the seller of a deal. */
 export interface Parties {
   readonly payer: Address;
   readonly payee: Address;
 }
 
-/** Who can say that these are a deal's parties: our escrow contract, the offer that the payee signed, or whoever claims. */
+/**
+ * The sources that can name a deal's parties: our escrow contract, the offer that the payee signed, or the claimant.
+ */
 export const PARTIES_SOURCES = ["escrow_contract", "signed_offer", "claimant"] as const;
 
 export type PartiesSource = (typeof PARTIES_SOURCES)[number];
 
-/** The parties of payments in the service's own escrow contracts. Rejects if the chain cannot be read. */
+/** Looks up the parties of payments in the service's own escrow contracts. Rejects if the chain cannot be read. */
 export interface EscrowDeals {
   parties(payment: Hex): Promise<Parties | null>;
 }
 
-/** A party's risk as the scored variant reports it. */
+/** A party's risk, as the scored variant reports it. */
 export interface PartyTier {
   readonly wallet: Address;
   readonly score: number;
@@ -31,10 +33,10 @@ export interface PartyTiers {
 
 /** Both parties' risk, as of one block. */
 export interface Tiers {
-  /** Has looked up what it is made of, on behalf of a client; null once nothing is missing. */
+  /** Looks up the history behind the tiers on behalf of a client. Returns null once nothing is missing. */
   prepare(parties: Parties, client: string): Promise<NotYet | null>;
-  /** Whether it can be read right now. */
+  /** Returns whether the tiers can be read right now. */
   ready(parties: Parties): Promise<boolean>;
-  /** Rejects while it cannot. */
+  /** Returns the tiers. Rejects while they cannot be read. */
   of(parties: Parties): Promise<PartyTiers>;
 }

@@ -15,7 +15,6 @@ export interface VerdictParts extends EvidenceParts {
   /** The key that signs for contracts. */
   readonly attestor: Attestor;
   readonly tiers: Tiers;
-  /** No trailing slash. */
   readonly baseUrl: string;
 }
 
@@ -28,13 +27,13 @@ export interface VerdictOrder {
 }
 
 /**
- * Looks, decides and signs. Rejects with `Busy`, if the signal aborts, and while the tiers of a scored verdict cannot be
- * read.
+ * Gathers evidence, decides, and signs. Rejects with `Busy`, if the signal aborts, and while the tiers of a scored
+ * verdict cannot be read.
  */
 export async function reachVerdict(parts: VerdictParts, order: VerdictOrder, signal: AbortSignal): Promise<NewVerdict> {
   const { id, request, supersedes } = order;
   const evidence = await gatherEvidence(parts, request, signal);
-  // Already decided: whatever the tiers are, they are only reported alongside.
+  // The verdict is decided by now, so the tiers cannot affect it.
   const tiers = order.isScored && request.parties !== null ? await parts.tiers.of(request.parties) : null;
   signal.throwIfAborted();
   const decided = { id, request, supersedes, issuedAt: parts.now(), tiers };
@@ -50,7 +49,7 @@ export async function reachVerdict(parts: VerdictParts, order: VerdictOrder, sig
   };
 }
 
-/** The signed verdict on what was seen. */
+/** Returns the signed verdict for this evidence. */
 async function verdictOf(
   { signer, attestor, baseUrl }: VerdictParts,
   order: Omit<Decided, "evidence" | "attestation">,
@@ -83,7 +82,7 @@ export type Correction =
 
 /**
  * Runs a verdict's claim again and lets the result supersede it: once, within 7 days, free (policy, rule 9). `reason`
- * says what the arbiter got wrong, and is public.
+ * states the arbiter's error and is public.
  */
 export async function correctVerdict(parts: VerdictParts, id: string, reason: string): Promise<Correction> {
   const old = await parts.store.get(id);
@@ -98,7 +97,7 @@ export async function correctVerdict(parts: VerdictParts, id: string, reason: st
     isScored: JSON.parse(old.document).parties?.payer.tier !== undefined,
   };
   const verdict = await parts.store.record(await reachVerdict(parts, order, new AbortController().signal));
-  // A concurrent correction may have come first: then that one stands, with its own reason.
+  // If a concurrent correction was stored first, it is the one that counts, with its own reason.
   const isOurs = JSON.parse(verdict.document).supersedes.reason === reason;
   return isOurs ? { verdict } : { refused: "corrected", by: verdict.id };
 }

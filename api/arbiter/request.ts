@@ -8,17 +8,17 @@ import type { Parties, PartiesSource } from "./parties.ts";
 
 /** A request for a verdict: JSON, so that the journal and the record can store it. */
 export interface VerdictRequest extends Claim {
-  /** The caller's own name for its deal. */
+  /** The caller's name for its deal. */
   readonly dealRef: string | null;
   readonly parties: Parties | null;
-  /** The wallet that has paid for the verdict. */
+  /** The wallet that paid for the verdict. */
   readonly claimant?: Address;
   /** Missing if only the claimant names the parties. */
   readonly partiesNamedBy?: PartiesSource;
 }
 
 export interface RequestSettings extends ClaimSettings {
-  /** The service's wallets: its payee, its operator's and its arbiter's. Lower case. */
+  /** The wallets of the service's payee, operator, and arbiter, in lowercase. */
   readonly ownWallets: readonly Address[];
 }
 
@@ -26,7 +26,7 @@ const MAX_DEAL_REF = 120;
 const MEMBERS = ["category", "conditions", "deal_ref", "parties"];
 export const NOT_NEUTRAL = "the service does not arbitrate deals in which it or its payee buys or sells";
 
-/** The members that say who the deal is between. */
+/** The members that identify the deal and its parties. */
 export const DEAL = z.object({
   deal_ref: unicodeText
     .min(1)
@@ -55,21 +55,24 @@ const deal = ({ ownWallets }: RequestSettings) =>
     .transform(({ deal_ref, parties }) => ({ dealRef: deal_ref ?? null, parties: parties ?? null }));
 
 /**
- * The body of `POST /arbiter/verify`. A custom issue is a refusal (422) whose `params.rule` is the policy's rule; any
- * other is a malformed body (400).
+ * Returns the schema of the body of `POST /arbiter/verify`. A custom issue is a refusal (422) whose `params.rule` is
+ * the policy's rule; any other is a malformed body (400).
  */
 export const requestSchema = (settings: RequestSettings): z.ZodType<VerdictRequest> =>
   z.intersection(claimSchema(settings), deal(settings));
 
-/** An escrow contract's payment id, if the caller's name for the deal could be one. */
+/** Returns the deal reference as an escrow payment ID, or null if it cannot be one. */
 export const escrowPayment = ({ dealRef }: VerdictRequest): Hex | null =>
   dealRef !== null && /^0x[0-9a-f]{64}$/i.test(dealRef) ? (dealRef.toLowerCase() as Hex) : null;
 
 const idOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 32);
 
-/** 32 hex digits derived from the authorization that bought it: a sale makes one verdict, however often it runs. */
+/**
+ * Returns 32 hex digits derived from the authorization that bought the verdict, so that a sale yields the same verdict
+ * each time it runs.
+ */
 export const verdictId = ({ network, asset, payer, nonce }: PaymentKey): string =>
   idOf(`verdict|${network}|${asset}|${payer}|${nonce}`);
 
-/** The id of the one verdict that can supersede another. */
+/** Returns the ID of the only verdict that can supersede another. */
 export const correctionId = (id: string): string => idOf(`correction|${id}`);

@@ -31,7 +31,7 @@ export interface ArbiterRouteParts {
   readonly arbiter: Arbiter;
   readonly claims: RequestSettings;
   readonly publicLog: PublicLog;
-  /** Where ERC-8183 jobs get their evaluators; null if there is none. */
+  /** The evaluator contract of ERC-8183 jobs, or null if there is none. */
   readonly evaluator: Address | null;
   readonly baseUrl: string;
 }
@@ -140,14 +140,14 @@ async function policy(c: Context, { arbiter, publicLog, baseUrl }: ArbiterRouteP
   if (found === null) throw new Problem("not_found", { detail: `The policy has no version ${version}.` });
   const path = version === null ? POLICY_PATH : policyPath(version);
   const pathTo = (number: number) => (arbiter.policy(number) === null ? null : policyPath(number));
-  const beside = { before: pathTo(found.version - 1), after: pathTo(found.version + 1) };
-  linkVersions(c, beside);
+  const neighbors = { before: pathTo(found.version - 1), after: pathTo(found.version + 1) };
+  linkVersions(c, neighbors);
   if (!wantsHtml(c)) return c.json(found, 200, { vary: "Accept" });
   const places = await publicLog.places.of(String(found.version), ["policy"]);
-  return page(c, renderPolicy(found, { baseUrl, path, ...beside, places }));
+  return page(c, renderPolicy(found, { baseUrl, path, ...neighbors, places }));
 }
 
-/** Null if the query has none. */
+/** Returns null if the query has no version. */
 function versionInQuery(c: Context): number | null {
   const text = c.req.query("version");
   if (text === undefined) return null;
@@ -167,13 +167,13 @@ async function log(c: Context, { arbiter, baseUrl }: ArbiterRouteParts): Promise
   return c.json({ verdicts, next });
 }
 
-interface Beside {
+interface Neighbors {
   readonly before: string | null;
   readonly after: string | null;
 }
 
-/** Relations of RFC 5829. */
-function linkVersions(c: Context, { before, after }: Beside): void {
+/** Adds the link relations of RFC 5829. */
+function linkVersions(c: Context, { before, after }: Neighbors): void {
   const links = [
     ...(before === null ? [] : [`<${before}>; rel="predecessor-version"`]),
     ...(after === null ? [] : [`<${after}>; rel="successor-version"`]),
@@ -194,6 +194,6 @@ async function verdict(c: Context, { arbiter, publicLog, baseUrl }: ArbiterRoute
   });
   if (wantsHtml(c)) return page(c, renderVerdict(stored, places, baseUrl));
   linkProof(c, places);
-  // These bytes never change: a later correction appears in a header.
+  // These bytes never change, so a later correction appears in a header.
   return c.body(stored.document, 200, { "content-type": "application/json", vary: "Accept" });
 }

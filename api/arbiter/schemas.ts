@@ -151,7 +151,7 @@ export const ARBITER = z
     jobs: z
       .object({ standard: z.literal("ERC-8183"), network, address, contract: z.string() })
       .nullable()
-      .describe("What ERC-8183 jobs derive their evaluators from; null if this service has none"),
+      .describe("The evaluator contract for ERC-8183 jobs; null if this service has none"),
     verdicts: z.object({ release: count, refund: count, escalate: count, record: z.string() }),
     log: z.object({ url, rule: z.string(), head: LOG_ITEM.nullable() }),
     corrections: z.object({ window_days: z.literal(CORRECTION_DAYS), latest: z.array(LOG_ITEM) }),
@@ -159,8 +159,8 @@ export const ARBITER = z
   .meta({ id: "Arbiter" }) satisfies z.ZodType<ReturnType<typeof arbiterOverview>>;
 
 /**
- * The body of a claim as documented to callers, in one piece, because what `requestSchema` reads step by step has no
- * JSON Schema. It covers the categories of the policy in force at startup and of those to come. The scored variant
+ * The body of a claim as documented to callers, in one piece, because `requestSchema` parses it in steps that have no
+ * JSON Schema. It covers the categories of the policy in force at startup and of upcoming versions. The scored variant
  * needs the parties, unless the deal is a payment in our escrow.
  */
 export const claimBody = (settings: ClaimSettings) =>

@@ -82,15 +82,15 @@ async function add(verdict: NewVerdict, transaction: Transaction): Promise<Signe
 
 const TAKE = `INSERT INTO verdict_transfer (network, tx, log_index, verdict) VALUES ($1, $2, $3, $4)
   ON CONFLICT (network, tx, log_index) DO NOTHING`;
-/** Whose the transfer is, and whether that is the verdict itself or one that it corrects. */
+/** Finds the verdict that decided a transfer, and whether it is this verdict or one that it corrects. */
 const HOLDER = `WITH RECURSIVE line (id, supersedes) AS (
     SELECT $4::text, $5::text UNION ALL SELECT v.id, v.supersedes FROM verdict v JOIN line ON v.id = line.supersedes)
   SELECT verdict, verdict IN (SELECT id FROM line) AS is_own FROM verdict_transfer
   WHERE network = $1 AND tx = $2 AND log_index = $3`;
 
 /**
- * The verdict, whose transfer is its own now, or the one to be given if another verdict has it. Of several that try at the
- * same time, the others wait for the first one's commit. The row is stored with the verdict or not at all.
+ * Returns the verdict if it may decide its transfer, or the one to return if another verdict has already decided it.
+ * Concurrent calls wait until the first one commits. The row is stored together with the verdict or not at all.
  */
 async function decidedOnce(verdict: NewVerdict, transaction: Transaction): Promise<SignedVerdict> {
   const { id, supersedes, transfer } = verdict;
@@ -99,7 +99,7 @@ async function decidedOnce(verdict: NewVerdict, transaction: Transaction): Promi
   if ((await transaction.query(TAKE, key)).rowCount === 1) return verdict;
   const { rows } = await transaction.query<{ verdict: string; is_own: boolean }>(HOLDER, [...key, supersedes]);
   const [holder] = rows;
-  if (holder === undefined) throw new Error("a transfer is neither free nor anybody's");
+  if (holder === undefined) throw new Error("no verdict decided this transfer, but it could not be claimed");
   return holder.is_own ? verdict : transfer.decidedBefore(holder.verdict);
 }
 
@@ -142,11 +142,11 @@ const parseListed = ({
 export interface Superseded {
   readonly id: string;
   readonly sha256: string;
-  /** What the arbiter got wrong. */
+  /** The arbiter's error. */
   readonly reason: string;
 }
 
-/** A verdict as signed. */
+/** A signed verdict. */
 export interface SignedVerdict {
   readonly id: string;
   readonly request: VerdictRequest;
@@ -160,7 +160,10 @@ export interface SignedVerdict {
 
 /** A verdict to be stored. */
 export interface NewVerdict extends SignedVerdict {
-  /** The transfer that it decides. Only one verdict can, with its corrections; any other is what `decidedBefore` returns. */
+  /**
+   * The transfer that it decides. Only one verdict and its corrections can; for any other, `decidedBefore` returns the
+   * verdict to store.
+   */
   readonly transfer?: TransferKey & { readonly decidedBefore: (verdict: string) => Promise<SignedVerdict> };
 }
 
@@ -169,7 +172,7 @@ export interface StoredVerdict extends SignedVerdict {
   readonly supersededBy: string | null;
 }
 
-/** A line of the list of verdicts. */
+/** An entry of the list of verdicts. */
 export interface ListedVerdict extends Pick<SignedVerdict, "id" | "outcome" | "sha256" | "issuedAt" | "supersedes"> {
   readonly category: string;
   /** The wallet that paid for it, or for the verdict that it corrects. */
@@ -184,20 +187,23 @@ export interface VerdictTotals {
 
 export interface VerdictStore {
   get(id: string): Promise<StoredVerdict | null>;
-  /** The write that stores a verdict. */
+  /** Returns the write that stores a verdict. */
   adding(verdict: SignedVerdict): Statement;
-  /** Stores a verdict. The transfer that it decides becomes its own, or what is stored says which verdict decided it. */
+  /**
+   * Stores a verdict and marks its transfer as decided by it. If another verdict has decided the transfer, the stored
+   * verdict refers to that one.
+   */
   add(verdict: NewVerdict, transaction: Transaction): Promise<SignedVerdict>;
-  /** Stores a verdict in a transaction of its own, unless one with its id is stored already. Returns the stored one. */
+  /** Stores a verdict in a separate transaction, unless one with its ID is already stored. Returns the stored one. */
   record(verdict: NewVerdict): Promise<StoredVerdict>;
-  /** Newest first, before the verdict with the given id. */
+  /** Returns verdicts, newest first, older than the verdict with the given ID. */
   list(page: { readonly before: string | null; readonly limit: number }): Promise<readonly ListedVerdict[]>;
-  /** The newest corrections. */
+  /** Returns the newest corrections. */
   corrections(limit: number): Promise<readonly ListedVerdict[]>;
   totals(): Promise<VerdictTotals>;
 }
 
-/** Wraps the store and counts what is to be added, even in a transaction lost to a failing database. */
+/** Wraps the store and counts attempted additions, including transactions lost to a failing database. */
 export const countedVerdicts = (store: VerdictStore, meter: Meter): VerdictStore => ({
   ...store,
   adding(verdict) {

@@ -7,7 +7,7 @@ import { VERDICT_TONES } from "./policy-page.ts";
 type Overview = ReturnType<typeof arbiterOverview>;
 type Item = Overview["corrections"]["latest"][number];
 
-/** The arbiter's page. */
+/** Renders the arbiter's page. */
 export const renderArbiter = (overview: Overview, baseUrl: string): string =>
   renderPage({
     title: "Arbiter",
@@ -72,7 +72,7 @@ const correctionsSection = ({
 <p class="measure">Within ${corrections.window_days} days, either party may request a review. A wrong verdict stays on record, and a new one supersedes it.</p>
 ${
   corrections.latest.length === 0
-    ? html`<p class="soft">None so far.</p>`
+    ? html`<p class="soft">None yet.</p>`
     : html`<ul class="rows">${corrections.latest.map(
         (item) =>
           html`<li>${itemLink(item)}<span class="note soft">supersedes <a class="mono" href="${path(item.supersedes_url)}">${item.supersedes}</a></span></li>`,

@@ -12,25 +12,25 @@ export const VERDICT_TONES = { release: "pass", refund: "fail", escalate: "gray"
   string
 >;
 
-/** The result of a condition as a word with its sign. */
+/** Renders the result of a condition as a word with its symbol. */
 export const resultMark = (result: ConditionResult): Markup => mark(RESULT_TONES[result], result);
 
-/** The name of a condition, with line breaks allowed after underscores. */
+/** Renders the name of a condition, with line breaks allowed after underscores. */
 export const conditionName = (name: string): Markup =>
   html`<code>${name.split("_").map((part, at) => html`${at > 0 && html`_<wbr>`}${part}`)}</code>`;
 
 export interface PolicyPlace {
   readonly baseUrl: string;
-  /** The path the page is shown at, with its query. */
+  /** The path of the page, with its query. */
   readonly path: string;
-  /** The paths of the versions before and after; null if there is none. */
+  /** The paths of the previous and next versions; null if there is none. */
   readonly before: string | null;
   readonly after: string | null;
-  /** Where the version is in the log. */
+  /** The version's places in the log. */
   readonly places: readonly LogPlace[];
 }
 
-/** The policy's page. */
+/** Renders the policy's page. */
 export const renderPolicy = (policy: Policy, { baseUrl, path, before, after, places }: PolicyPlace): string =>
   renderPage({
     title: `Arbiter policy, version ${policy.version}`,
@@ -41,7 +41,7 @@ export const renderPolicy = (policy: Policy, { baseUrl, path, before, after, pla
 <h1>The rules, version ${policy.version}</h1>
 <p class="lead">${policy.role}</p>
 <p class="soft">Applies to deals from ${policy.effective_date}. Status: ${policy.status}. A version is never edited: changes go into a new one.</p>
-${(before ?? after) !== null && html`<p class="soft small">${before !== null && html`<a href="${before}">The version before</a>`}${before !== null && after !== null && html` · `}${after !== null && html`<a href="${after}">The version after</a>`}</p>`}</div>
+${(before ?? after) !== null && html`<p class="soft small">${before !== null && html`<a href="${before}">Previous version</a>`}${before !== null && after !== null && html` · `}${after !== null && html`<a href="${after}">Next version</a>`}</p>`}</div>
 <section aria-labelledby="rules"><h2 id="rules">Rules</h2>
 <ol class="rules">${policy.rules.map(
       ({ number, title, text }) => html`<li id="rule-${number}"><h3>${title}</h3><p class="measure">${text}</p></li>`,

@@ -14,10 +14,10 @@ const MEANINGS = {
   release: "Every condition was verified true: the evidence supports paying the seller.",
   refund: "At least one condition was verified false: the evidence supports refunding the buyer.",
   escalate:
-    "The conditions could not be verified with certainty. That is a verdict, not a failure: the escrow that asked decides what happens next.",
+    "The conditions could not be verified with certainty. That is a verdict, not a failure: the escrow that requested it decides what happens next.",
 } as const;
 
-/** A verdict's page. */
+/** Renders a verdict's page. */
 export function renderVerdict(stored: StoredVerdict, places: readonly LogPlace[], baseUrl: string): string {
   const record = JSON.parse(stored.document) as VerdictDocument;
   const path = verdictPath(stored.id);
@@ -80,7 +80,7 @@ function summary(record: VerdictDocument): Parameters<typeof facts>[0] {
   ];
 }
 
-/** Whether only the claimant says that this wallet is a party. */
+/** Returns whether only the claimant names this wallet as a party. */
 const isUnsigned = ({ claimant, parties_named_by: source }: VerdictDocument, wallet: string | undefined): boolean =>
   source === "claimant" && wallet !== claimant;
 

@@ -17,9 +17,9 @@ import type { Fact } from "../facts.ts";
 import type { Parties } from "../parties.ts";
 import type { ConditionResult } from "./policy.ts";
 
-/** Who signed an offer and its receipt, and how the seller's DID document was read. */
+/** The signers of an offer and its receipt, and how the seller's DID document was read. */
 export interface SignaturesReading {
-  /** Null if no document could tell, or none had to. */
+  /** Null if no document was needed, or none could provide the key. */
   readonly document: {
     readonly url: string;
     readonly fetched: Omit<Fetched, "body">;
@@ -28,9 +28,9 @@ export interface SignaturesReading {
   readonly signatures: readonly SignatureFact[];
 }
 
-/** What to look at next. */
+/** The next observation to make. */
 export type Question =
-  /** `afterMs` is how long to wait before it. */
+  /** `afterMs` is the delay before the fetch. */
   | { readonly type: "fetch"; readonly request: FetchRequest; readonly afterMs?: number }
   | { readonly type: "check-runs"; readonly commit: Commit }
   | { readonly type: "check-suites"; readonly commit: Commit; readonly of: SuitesOf }
@@ -38,7 +38,7 @@ export type Question =
   | { readonly type: "signatures"; readonly claim: OfferBreachClaim; readonly limits: FetchLimits }
   | { readonly type: "transaction"; readonly asked: TransactionQuestion };
 
-/** What a question returned. */
+/** The result of an observation. */
 export type Observation =
   | { readonly type: "fetch"; readonly fetched: Fetched }
   | { readonly type: "check-runs"; readonly reading: CheckRunsReading }
@@ -46,10 +46,10 @@ export type Observation =
   | { readonly type: "commit-statuses"; readonly reading: CommitStatusesReading }
   | { readonly type: "signatures"; readonly reading: SignaturesReading }
   | { readonly type: "transaction"; readonly asked: TransactionQuestion; readonly reading: TransactionReading }
-  /** Nothing that is asked for: another verdict has decided the same transfer. */
+  /** Not the result of a question: another verdict has decided the same transfer. */
   | { readonly type: "decided-before"; readonly verdict: string };
 
-/** One judged condition. `reason` says why in one stable word. */
+/** One judged condition. `reason` explains the result in one stable word. */
 export interface JudgedCondition {
   readonly condition: string;
   readonly expected: string | number;
@@ -59,22 +59,22 @@ export interface JudgedCondition {
   readonly reason: string;
 }
 
-/** A transfer on a chain, by its log. */
+/** A transfer on a chain, identified by its log. */
 export interface TransferKey {
   readonly network: string;
-  /** In lower case. */
+  /** In lowercase. */
   readonly transaction: string;
   readonly logIndex: number;
 }
 
-/** A claim as the wallet makes it that pays for the verdict, and the deal's parties if it names them. */
+/** A claim made by the wallet that pays for the verdict, with the deal's parties if the claim names them. */
 export type Claimed<Conditions> =
   | { readonly conditions: Conditions; readonly parties: Parties | null }
   | { readonly refused: { readonly path: string; readonly message: string; readonly rule: number } };
 
 /**
- * A kind of claim. Everything is pure: the rules for its conditions, what to look at, and the judgment of what was
- * seen. Parsed conditions are JSON, so that a claim can be stored, and hold no payload.
+ * A kind of claim. Everything is pure: the rules for its conditions, the observations to make, and the judgment of
+ * their results. Parsed conditions are JSON, so that a claim can be stored, and contain no payload.
  */
 export interface Category<Conditions = unknown> {
   readonly name: CategoryName;
@@ -82,22 +82,22 @@ export interface Category<Conditions = unknown> {
    * A custom issue is a refusal (422) whose `params.rule` is the policy's rule; any other is a malformed claim (400).
    */
   readonly conditions: (settings: GuardSettings) => z.ZodType<Conditions>;
-  /** What to look at given what has been seen so far; null if that is enough. */
+  /** Returns the next observation to make after those already made, or null if they suffice. */
   readonly next: (conditions: Conditions, seen: readonly Observation[]) => Question | null;
   readonly judge: (conditions: Conditions, seen: readonly Observation[]) => readonly JudgedCondition[];
   readonly facts: (conditions: Conditions, seen: readonly Observation[]) => readonly Fact[];
-  /** Only where it matters who claims. */
+  /** Present only if it matters who claims. */
   readonly claimedBy?: (conditions: Conditions, claimant: Address) => Claimed<Conditions>;
   /**
-   * The transfer that a release or a refund is about, which no other verdict may decide; null for an escalate. Only where
-   * claims are about transfers.
+   * Returns the transfer that a release or a refund is about, which no other verdict may decide; null for an escalate.
+   * Present only if claims are about transfers.
    */
   readonly decides?: (conditions: Conditions, seen: readonly Observation[]) => TransferKey | null;
 }
 
 /**
- * Checks a category against its own type, then erases the type for the list: conditions only reach the category that
- * parsed them.
+ * Checks a category against its own type, then erases the type for the list. Conditions are only passed to the category
+ * that parsed them.
  */
 export const category = <Conditions>(one: Category<Conditions>): Category => one as unknown as Category;
 
@@ -107,5 +107,5 @@ export const fetchesOf = (seen: readonly Observation[]): readonly Fetched[] =>
 export const readingsOf = (seen: readonly Observation[]): readonly CheckRunsReading[] =>
   seen.flatMap((one) => (one.type === "check-runs" ? [one.reading] : []));
 
-/** Text from strangers as published: printable ASCII, truncated. */
+/** Returns a stranger's text in a form that can be published: printable ASCII, truncated. */
 export const printable = (text: string, limit: number): string => text.slice(0, limit).replace(/[^\x20-\x7e]/g, "?");

@@ -2,15 +2,15 @@ import { z } from "zod";
 import { claimFault, type GuardSettings, type TargetFault } from "../../platform/web/target.ts";
 import { malformed, refuse } from "../claim.ts";
 
-// What the conditions of claims consist of, in each version.
+// The building blocks of claims' conditions, shared by all versions.
 
-/** SHA-256 in hex of either case, with or without `0x`; returns lower case without it. */
+/** A SHA-256 in hex of either case, with or without `0x`. Parsed to lowercase without it. */
 export const sha256Hex = z
   .string()
   .regex(/^(0x)?[0-9a-f]{64}$/i, "expected a SHA-256: 64 hex digits")
   .transform((text) => text.toLowerCase().replace(/^0x/, ""));
 
-/** A whole number, as a number or as its decimal digits: the specification leaves the type open. */
+/** A whole number, as a number or as its decimal digits, because the specification leaves the type open. */
 export const wholeNumber = (least: number, most: number) =>
   z
     .union([
@@ -21,10 +21,10 @@ export const wholeNumber = (least: number, most: number) =>
         .transform(Number),
     ])
     .pipe(z.number().int().min(least).max(most))
-    // Minus zero is a number in JSON, but not one that can be signed.
+    // JSON allows minus zero, but it cannot be signed.
     .transform((number) => number + 0);
 
-/** Names by which callers try to pass credentials, or (below) evidence of their own. */
+/** Names under which callers try to pass credentials, or (below) evidence of their choosing. */
 const ACCESS =
   /^(headers?|cookies?|auth(orization)?|bearer|tokens?|user(name)?|password|api_?key|credentials?|body|method)$/i;
 const OWN_PROOF = /^(screenshots?|images?|logs?|evidence|proofs?|assertions?|statements?|attachments?)$/i;
@@ -35,7 +35,7 @@ function ruleAgainst(name: string): { readonly rule: number; readonly why: strin
   return { rule: 1, why: "this category has no such condition" };
 }
 
-/** An object with exactly these conditions; any other is a refusal. */
+/** An object with exactly these conditions. Any other member is a refusal. */
 export function conditionsOf<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.looseObject(shape).superRefine((given, issues) => {
     for (const name of Object.keys(given).filter((key) => !Object.hasOwn(shape, key))) {
@@ -68,7 +68,7 @@ export const urlField = (settings: GuardSettings) =>
     .string()
     .min(1)
     .max(MAX_URL_LENGTH)
-    // `URL` silently drops or turns these, so that the text would not say where it leads.
+    // `URL` silently drops or converts these characters, so the text would not show where it leads.
     .regex(/^[^\p{Cc}\s\\]+$/u, "expected a URL without whitespace, control characters, or backslashes")
     .superRefine((text, issues) => {
       if (!URL.canParse(text)) return malformed(issues, [], "expected an absolute URL");

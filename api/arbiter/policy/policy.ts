@@ -1,15 +1,12 @@
 import type { CategoryName } from "../../../packages/verifier/src/vocabulary.ts";
 
-/**
- * A condition of a claim is true, false or unknown; each category has a table of `DecisionRow` that says how it
- * decides.
- */
+/** The result of a condition. Each category's table of `DecisionRow` defines how it is decided. */
 export type ConditionResult = "true" | "false" | "unknown";
 
 export type Verdict = "release" | "refund" | "escalate";
 
 export interface PolicyRule {
-  /** Keeps its meaning in later versions, because refusals name rules by it. */
+  /** Keeps its meaning in later versions, because refusals refer to rules by number. */
   readonly number: number;
   readonly title: string;
   readonly text: string;

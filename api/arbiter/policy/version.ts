@@ -2,28 +2,27 @@ import type { Category } from "./category.ts";
 import type { ConditionResult, Policy, Verdict } from "./policy.ts";
 
 /**
- * A version of the policy: what is published, and the code that decides by it. It is never edited; a change is a new
- * version in its own folder, and whatever was accepted or decided under this one stays with it.
+ * A version of the policy: the published text and the code that decides by it. It is never edited. A change is a new
+ * version in its own folder; claims accepted or decided under this version stay with it.
  */
 export interface PolicyVersion {
   readonly policy: Policy;
   readonly categories: readonly Category[];
-  /** Those about which nothing has changed: their claims go on being decided by the version before. */
+  /** The categories that did not change. The previous version still decides their claims. */
   readonly unchanged?: readonly Category[];
-  /** The verdict that follows from a claim's judged conditions. */
+  /** Returns the verdict for a claim's judged conditions. */
   readonly decide: (results: readonly ConditionResult[]) => Verdict;
 }
 
-/** Versions by effective date, earliest first. */
 export type PolicyVersions = readonly [PolicyVersion, ...PolicyVersion[]];
 
-/** The version for claims accepted now: the last whose effective date (from 0:00 UTC) has come. */
+/** Returns the version for claims accepted now: the latest whose effective date (0:00 UTC) has passed. */
 export const versionAt = (versions: PolicyVersions, now: Date): PolicyVersion =>
   versions.findLast(({ policy }) => Date.parse(policy.effective_date) <= now.getTime()) ?? versions[0];
 
 /**
- * The version that decides what is claimed now in this category: of those whose effective date has come, the last that
- * changed the category or brought it. Null if nothing can be claimed in it.
+ * Returns the version that decides claims made now in this category: the latest in effect that changed or added it.
+ * Null if the category accepts no claims.
  */
 export function versionFor(versions: PolicyVersions, name: string, now: Date): PolicyVersion | null {
   const current = versionAt(versions, now);
@@ -34,7 +33,9 @@ export function versionFor(versions: PolicyVersions, name: string, now: Date): P
   return versions.slice(0, versions.indexOf(current) + 1).findLast(decides) ?? null;
 }
 
-/** The policies that decide what is claimed now, earliest first, each with the names of the categories that it decides. */
+/**
+ * Returns the policies that decide claims made now, earliest first, each with the names of the categories it decides.
+ */
 export function decidingPolicies(versions: PolicyVersions, now: Date): DecidingPolicies {
   const names = versionAt(versions, now).categories.map(({ name }) => name);
   const [first, ...others] = versions
@@ -54,24 +55,24 @@ export interface DecidingPolicy {
 
 export type DecidingPolicies = readonly [DecidingPolicy, ...DecidingPolicy[]];
 
-/** The version with that number; null if there is none. */
+/** Returns the version with that number, or null. */
 export const versionNumbered = (versions: PolicyVersions, number: number): PolicyVersion | null =>
   versions.find(({ policy }) => policy.version === number) ?? null;
 
-/** The versions claims can still be made under: the one in force, and those to come. */
+/** Returns the versions under which claims can still be made: the current one and upcoming ones. */
 export const openVersions = (versions: PolicyVersions, now: Date): readonly PolicyVersion[] =>
   versions.slice(versions.indexOf(versionAt(versions, now)));
 
 export const categoryNamed = ({ categories }: PolicyVersion, name: string): Category | null =>
   categories.find((one) => one.name === name) ?? null;
 
-/** What decides one claim. */
+/** The rules that decide one claim. */
 export interface Rules {
   readonly version: PolicyVersion;
   readonly category: Category;
 }
 
-/** Both exist for every claim that was accepted. */
+/** Returns the rules for an accepted claim. Throws if the version or the category does not exist. */
 export function rulesFor(
   versions: PolicyVersions,
   claim: { readonly version: number; readonly category: string },

@@ -14,7 +14,7 @@ export interface Conditions {
 const REPO = /^[a-z\d](?:[a-z\d]|-(?=[a-z\d])){0,38}\/(?!\.{1,2}$)[\w.-]{1,100}$/i;
 const COMMIT = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i;
 
-/** Both versions take claims in alike. */
+/** Both versions accept the same claims. */
 export const commitConditions = conditionsOf({
   repo: z.string().regex(REPO, "expected owner/name"),
   commit_sha: z.string().regex(COMMIT, "expected the full commit hash: 40 or 64 hex digits"),
@@ -25,7 +25,7 @@ const isBad = ({ status, conclusion }: CheckRun): boolean =>
 
 const isOpen = ({ status, conclusion }: CheckRun): boolean => status !== "completed" || conclusion === null;
 
-/** The rows of the policy's table for `check_runs`, in the order they apply. */
+/** Applies the rows of the policy's table for `check_runs`, in order. */
 function resultOf(
   reading: CheckRunsReading | undefined,
   commitSha: string,
@@ -41,7 +41,7 @@ function resultOf(
   return { result: "true", reason: "all_good" };
 }
 
-/** A short form of what is compared: the worst conclusion seen. */
+/** Returns the observed conclusions, in short. */
 function observed(reading: CheckRunsReading | undefined): string | null {
   if (reading?.outcome !== "read") return null;
   const conclusions = new Set(reading.runs.map(({ status, conclusion }) => conclusion ?? status));

@@ -29,7 +29,7 @@ const contains = unicodeText.min(1).superRefine((text, issues) => {
     malformed(issues, [], `expected at most ${MAX_CONTAINS_BYTES} bytes of UTF-8`);
 });
 
-/** Both versions take claims in alike. */
+/** Both versions accept the same claims. */
 export const deliveryConditions = (settings: GuardSettings) =>
   conditionsOf({
     url: urlField(settings),
@@ -55,7 +55,7 @@ export const unknown = (reason: string, observed: JudgedCondition["observed"] = 
   reason,
 });
 
-/** The policy's rows for `status`; `undecided` are the version's statuses that prove nothing. */
+/** Applies the policy's rows for `status`; `undecided` are the version's statuses that prove nothing. */
 export function judgeStatus(
   { head, body, failure }: Fetched,
   { expectStatus }: Conditions,
@@ -101,13 +101,13 @@ function judgeContent({ body }: Fetched): Judged {
   return found === null ? unknown("not_decoded") : compared(found, found);
 }
 
-/** Every condition of a claim after one attempt, always in the same order. */
+/** Judges every condition of a claim after one attempt, always in the same order. */
 const judgeAttempt = (given: Conditions, fetched: Fetched): readonly JudgedCondition[] => [
   { condition: "status", expected: given.expectStatus ?? "2xx", ...judgeStatus(fetched, given, UNDECIDED_STATUSES_V1) },
   ...judgeBody(given, fetched),
 ];
 
-/** The conditions on the body. */
+/** Judges the conditions on the body. */
 export function judgeBody(given: Conditions, fetched: Fetched): readonly JudgedCondition[] {
   const { expectSha256, minBytes: least, expectContains } = given;
   return [
@@ -126,14 +126,14 @@ export const UNSEEN: Fetched = { requestHeaders: {}, redirects: [], head: null, 
 const verdictOf = (given: Conditions, fetched: Fetched) =>
   decide(judgeAttempt(given, fetched).map(({ result }) => result));
 
-/** The first attempt that leads to release or refund decides; without one, the last attempt does. */
+/** Returns the first attempt that leads to release or refund, or the last attempt if none does. */
 function deciding(given: Conditions, attempts: readonly Fetched[]): Fetched {
   return attempts.find((fetched) => verdictOf(given, fetched) !== "escalate") ?? attempts.at(-1) ?? UNSEEN;
 }
 
 const nullable = (text: string | null): string | null => (text === null ? null : printable(text, 120));
 
-/** What one attempt saw. */
+/** Returns what one attempt observed. */
 export const attemptFact = ({ url }: Conditions, { redirects, head, body, failure }: Fetched, index: number): Fact => ({
   fact: "fetch_attempt",
   attempt: index + 1,

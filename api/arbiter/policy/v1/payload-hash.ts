@@ -5,14 +5,19 @@ import { malformed, unicodeText } from "../../claim.ts";
 import { type Category, category, type JudgedCondition } from "../category.ts";
 import { conditionsOf, sha256Hex } from "../conditions.ts";
 
-/** Measures the payload while reading it, so that no store ever gets it (policy, rule 6). */
+/**
+ * Contains only the payload's measure, taken during parsing, so that the payload never reaches a store (policy, rule
+ * 6).
+ */
 interface Conditions {
   readonly encoding: "text" | "base64";
   readonly payload: Measure;
   readonly expectedSha256: string;
 }
 
-/** The bytes of padded base64 in its one canonical form (RFC 4648, sections 3.5 and 4); null for anything else. */
+/**
+ * Returns the bytes of padded base64 in its canonical form (RFC 4648, sections 3.5 and 4), or null for anything else.
+ */
 function strictBase64(text: string): Uint8Array | null {
   const bytes = Buffer.from(text, "base64");
   return bytes.toString("base64") === text ? bytes : null;

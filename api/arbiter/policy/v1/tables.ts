@@ -10,10 +10,10 @@ export const FETCH_LIMITS_V1: FetchLimits = {
   maxCodings: 2,
 };
 
-/** Statuses that say "not now" or "not you": they prove neither delivery nor its absence. */
+/** Statuses that mean "not now" or "not you": they do not prove delivery or its absence. */
 export const UNDECIDED_STATUSES_V1: readonly number[] = [401, 402, 403, 407, 408, 425, 429, 451];
 
-/** Conclusions of a completed check run that count as good; all others are bad. */
+/** Conclusions of a completed check run that count as good. All others are bad. */
 export const GOOD_CONCLUSIONS_V1: readonly string[] = ["success", "neutral", "skipped"];
 
 export const HTTP_DELIVERY_V1: PolicyCategory = {

@@ -19,13 +19,13 @@ import type { PolicyCategory } from "../policy.ts";
 import { type Conditions, commitConditions } from "../v1/ci-status.ts";
 import { CI_STATUS_V1, GOOD_CONCLUSIONS_V1 } from "../v1/tables.ts";
 
-/** Conclusions that say that a check failed. */
+/** Conclusions of a failed check. */
 const BAD_CONCLUSIONS_V2: readonly string[] = ["failure", "timed_out", "startup_failure"];
 
-/** Conclusions of a run that was ended before it had a result. */
+/** Conclusions of a run that ended without a result. */
 const ENDED_CONCLUSIONS_V2: readonly string[] = ["cancelled", "stale"];
 
-/** The slug of the app that GitHub's own workflows report by. */
+/** The slug of the app under which GitHub's own workflows report. */
 const WORKFLOWS_APP = "github-actions";
 
 export const CI_STATUS_V2: PolicyCategory = {
@@ -90,7 +90,7 @@ export const CI_STATUS_V2: PolicyCategory = {
 
 type Judged = Pick<JudgedCondition, "result" | "reason" | "observed">;
 
-/** What has been read so far; undefined what has not been asked for. */
+/** The readings. Each is undefined until it has been requested. */
 interface Readings {
   readonly runs: CheckRunsReading | undefined;
   readonly suites: CheckSuitesReading | undefined;
@@ -107,7 +107,7 @@ type Origin = "own" | "fork" | "unclear";
 
 const isWorkflows = ({ app }: CheckRun): boolean => app?.slug === WORKFLOWS_APP;
 
-/** Where a suite's commit was pushed. GitHub names the head repository of its own workflows, and only of those. */
+/** Returns where a suite's commit was pushed. GitHub names the head repository only for its own workflows. */
 function originOf({ headBranch, workflow, pullRequests }: CheckSuite): Origin {
   if (workflow !== null) return workflow.head?.id === workflow.repository.id ? "own" : "fork";
   const isElsewhere = pullRequests.length > 0 && pullRequests.every(({ head, base }) => head !== base);
@@ -119,13 +119,16 @@ const suitesIn = (reading: CheckSuitesReading | undefined): readonly CheckSuite[
 
 type SuitesById = ReadonlyMap<number, readonly CheckSuite[]>;
 
-/** A workflow's suite is known by its workflow run alone: its head branch may be a fork's. */
+/** A workflow's suite is identified only by its workflow run, because its head branch may be a fork's. */
 function suiteOf(run: CheckRun, suites: SuitesById): CheckSuite | null {
   const own = (run.suite === null ? null : suites.get(run.suite)) ?? [];
   return (isWorkflows(run) ? own.find(({ workflow }) => workflow !== null) : own[0]) ?? null;
 }
 
-/** A run, where its commit was pushed, and the check it is of: two workflows may give their jobs the same name. */
+/**
+ * Returns a run, where its commit was pushed, and the check it belongs to, because two workflows may give their jobs
+ * the same name.
+ */
 function place(run: CheckRun, suites: SuitesById) {
   const suite = suiteOf(run, suites);
   const origin: Origin = suite === null || run.app === null ? "unclear" : originOf(suite);
@@ -139,7 +142,7 @@ interface Considered {
   readonly why: Why;
 }
 
-/** Every run in the order of their numbers, which GitHub gives in the order of their creation, and why it counts or not. */
+/** Returns every run and why it counts or not, by ID. GitHub assigns IDs in order of creation. */
 function considered(runs: readonly CheckRun[], suites: readonly CheckSuite[]): readonly Considered[] {
   const byId = Map.groupBy(suites, ({ id }) => id);
   const placed = runs.map((run) => place(run, byId));
@@ -160,7 +163,7 @@ const consideredIn = ({ runs, suites }: Readings): readonly Considered[] =>
 const stateOf = ({ status, conclusion }: CheckRun): string =>
   status === "completed" && conclusion !== null ? conclusion : "open";
 
-/** Why a list decides nothing; null if it was read whole. */
+/** Returns why a list decides nothing, or null if all of it was read. */
 const listFault = (reading: Listed | { readonly outcome: string } | undefined): string | null => {
   if (reading === undefined) return "unavailable";
   if (!("partial" in reading)) return reading.outcome;
@@ -168,7 +171,7 @@ const listFault = (reading: Listed | { readonly outcome: string } | undefined): 
   return reading.partial ? "partial" : null;
 };
 
-/** The rows of the policy's table for `check_runs`, in the order they apply. */
+/** Applies the rows of the policy's table for `check_runs`, in order. */
 function judgeRuns(readings: Readings, commitSha: string): Judged {
   const { runs, suites } = readings;
   const unknown = (reason: string, observed: string | null = null): Judged => ({ result: "unknown", reason, observed });
@@ -193,7 +196,7 @@ function judgeRuns(readings: Readings, commitSha: string): Judged {
   return { result: "true", reason: "all_good", observed };
 }
 
-/** The rows for `commit_statuses`. */
+/** Applies the rows for `commit_statuses`. */
 function judgeStatuses(statuses: CommitStatusesReading | undefined): Judged {
   if (statuses === undefined) return { result: "unknown", reason: "not_read", observed: null };
   const fault = listFault(statuses);
@@ -207,7 +210,7 @@ function judgeStatuses(statuses: CommitStatusesReading | undefined): Judged {
     : { result: "unknown", reason: "not_success", observed };
 }
 
-/** Suites are asked for while they can change the answer, statuses once they can. */
+/** Requests suites, and then statuses, only if they can change the result. */
 function next(commit: Conditions, seen: readonly Observation[]): Question | null {
   const readings = readingsOf(seen);
   const { runs, suites, statuses } = readings;

@@ -14,37 +14,37 @@ import {
 } from "../v1/http-delivery.ts";
 import { FETCH_LIMITS_V1, HTTP_DELIVERY_V1, MAX_ATTEMPTS_V1 } from "../v1/tables.ts";
 
-/** The time between an attempt that would decide alone and the one that has to confirm it. */
+/** The time between an attempt that alone would decide and the one that must confirm it. */
 export const AGAIN_AFTER_MS_V2 = 5_000;
 
-/** "Accepted": the content is not there yet (RFC 9110, section 15.3.3). Some firewalls also answer with it. */
+/** "Accepted": the content does not exist yet (RFC 9110, section 15.3.3). Some firewalls also respond with it. */
 const ACCEPTED = 202;
 
-/** Successes that have no body, so whoever agrees on one agrees on an empty body. */
+/** Success statuses without a body. A claim that expects one accepts an empty body. */
 const EMPTY_STATUSES_V2: readonly number[] = [204, 205];
 
-/** Statuses that say that the content is not there. */
+/** Statuses that mean that the content does not exist. */
 const ABSENT_STATUSES_V2: readonly number[] = [404, 410];
 
 const CLIENT_ERRORS = Array.from({ length: 100 }, (_, place) => 400 + place);
 
 /**
- * Statuses that say "not yet", "not now", "not like this", or "not you": they prove neither delivery nor its absence.
- * Firewalls refuse programs with 400, 403, 405, 406, 418, 428, 429, 430, and others of their own.
+ * Statuses that mean "not yet", "not now", "not like this", or "not you": they do not prove delivery or its absence.
+ * Firewalls refuse programs with 400, 403, 405, 406, 418, 428, 429, 430, and nonstandard statuses.
  */
 const UNDECIDED_STATUSES_V2: readonly number[] = [
   ACCEPTED,
   ...CLIENT_ERRORS.filter((status) => !ABSENT_STATUSES_V2.includes(status)),
 ];
 
-/** The browser of the second attempt; the arbiter's own name follows its `User-Agent`. */
+/** The browser of the second attempt. Its `User-Agent` ends with the arbiter's own name. */
 const BROWSER_HEADERS_V2: BrowserHeaders = {
   accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
   acceptLanguage: "en-US,en;q=0.9",
   userAgent: "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36",
 };
 
-/** The headers by which Cloudflare, AWS WAF, Vercel, and DataDome (twice) document that they answered themselves. */
+/** The headers by which Cloudflare, AWS WAF, Vercel, and DataDome (twice) document that they responded themselves. */
 const CHALLENGE_HEADERS_V2: readonly ChallengeHeader[] = [
   { name: "cf-mitigated", values: null, fromStatus: 200 },
   { name: "x-amzn-waf-action", values: null, fromStatus: 200 },
@@ -89,7 +89,7 @@ const STATUS_ROWS: readonly DecisionRow[] = [
   },
 ];
 
-/** The rows for the body, and those for what is no whole response, are version 1's. */
+/** The rows for the body and for incomplete responses are version 1's. */
 const KEPT = HTTP_DELIVERY_V1.table.slice(4);
 
 const TWICE: readonly DecisionRow[] = [
@@ -120,7 +120,7 @@ const hasNoBytes = ({ body }: Fetched): boolean => (body?.decoded ?? body?.recei
 
 const isSuccess = (status: number): boolean => status >= 200 && status <= 299;
 
-/** Every condition of a claim after one attempt, always in the same order. */
+/** Judges every condition of a claim after one attempt, always in the same order. */
 function judgeAttempt(given: Conditions, fetched: Fetched): Attempt {
   const status = fetched.head?.status ?? null;
   const named = { condition: "status", expected: given.expectStatus ?? "2xx" };
@@ -144,10 +144,10 @@ const notYet = ({ observed }: JudgedCondition): Judged => unknown("not_yet", obs
 
 const verdictOf = (attempt: Attempt) => decide(attempt.map(({ result }) => result));
 
-/** That something is gone is found twice, like a condition that is false: one answer of either kind proves little. */
+/** Absence needs two attempts, as a false condition does, because a single response proves little. */
 const isAbsence = ({ expectStatus }: Conditions): boolean => (expectStatus ?? 0) >= 400;
 
-/** A condition after both attempts: what they agree on. */
+/** Returns the result that both attempts agree on, or unknown. */
 function inBoth(one: JudgedCondition, other: JudgedCondition): JudgedCondition {
   const isExact = other.condition === "status" || other.condition === "expect_sha256";
   const isOther = isExact && other.result === "false" && one.observed !== other.observed;

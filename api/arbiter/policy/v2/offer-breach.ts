@@ -23,7 +23,7 @@ import { type Category, type Claimed, category, type Observation, type Question 
 import { conditionsOf } from "../conditions.ts";
 import type { PolicyCategory } from "../policy.ts";
 
-/** Without redirects: one that answers for another host does not speak for this one. */
+/** Without redirects, because a document on another host does not speak for this one. */
 const DID_LIMITS_V2: FetchLimits = {
   deadlineMs: 8_000,
   maxRedirects: 0,
@@ -31,7 +31,7 @@ const DID_LIMITS_V2: FetchLimits = {
   maxCodings: 0,
 };
 
-/** Of any text in a signed offer or receipt, in UTF-16 code units. */
+/** Limits any text in a signed offer or receipt, in UTF-16 code units. */
 const MAX_SIGNED_LENGTH_V2 = 8_192;
 
 export const OFFER_BREACH_V2: PolicyCategory = {
@@ -160,13 +160,13 @@ export const OFFER_BREACH_V2: PolicyCategory = {
 };
 
 interface Conditions extends OfferBreachClaim {
-  /** Who pays for the verdict; null until that wallet has signed. */
+  /** The wallet that pays for the verdict, or null until it has signed. */
   readonly claimant: Address | null;
 }
 
 const text = z.string().max(MAX_SIGNED_LENGTH_V2);
 
-/** A signed offer or receipt: what it says is read, and who signed it is not known yet. */
+/** A signed offer or receipt. Its contents are parsed here; its signer is checked later. */
 const signed = (kind: "offer" | "receipt", check: (payload: Payload, issues: Issues) => void = () => undefined) =>
   z
     .strictObject({
@@ -188,10 +188,10 @@ const offerOf = (settings: GuardSettings) =>
   signed("offer", ({ resourceUrl }, issues) => {
     const url = new URL(resourceUrl);
     if (!isAllowedOrigin(url, settings) && bareHost(url) === settings.ownHost.replace(/\.$/, ""))
-      refuse(issues, [], { message: "the service does not arbitrate offers of its own host", rule: 7 });
+      refuse(issues, [], { message: "the service does not arbitrate offers for its own host", rule: 7 });
   });
 
-/** A settlement as x402 names it: the network by CAIP-2, the transaction by its hash. */
+/** A settlement in x402 terms: the network's CAIP-2 ID and the transaction's hash. */
 const settlement = z
   .strictObject({
     network: z.string().regex(/^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/, "expected a network by its CAIP-2 id"),
@@ -215,19 +215,19 @@ const conditions = (settings: GuardSettings) =>
 const payloadOf = (kind: "offer" | "receipt", given: JsonObject): Payload => readStatement(kind, given).payload;
 
 /**
- * The claimant is the wallet that pays for the verdict: its signature is already checked. Somebody else's receipt is
- * refused before anything is charged.
+ * The claimant is the wallet that pays for the verdict, whose signature has been checked. A claim on another wallet's
+ * receipt is refused before anything is charged.
  */
 function claimedBy(given: Conditions, claimant: Address): Claimed<Conditions> {
   const refused = (message: string, rule: number) => ({ refused: { path: "conditions.receipt", message, rule } });
   const payer = given.receipt && payloadOf("receipt", given.receipt).payer;
   if (payer !== null && parseAddress(payer) !== claimant)
     return refused(
-      `only who paid can claim a breach: expected this verdict's payment from the receipt's payer, but it is from ${claimant}`,
+      `only the payer can claim a breach: expected this verdict's payment from the receipt's payer, but it came from ${claimant}`,
       12,
     );
   const payee = parseAddress(payloadOf("offer", given.offer).payTo);
-  if (payee === claimant) return refused("expected an offer of somebody else", 7);
+  if (payee === claimant) return refused("expected an offer by a different wallet", 7);
   return { conditions: { ...given, claimant }, parties: payee && { payer: claimant, payee } };
 }
 
@@ -236,7 +236,7 @@ function next(given: Conditions, seen: readonly Observation[]): Question | null 
   const checked = seen.find((one) => one.type === "signatures");
   if (checked === undefined) return { type: "signatures", claim: claimOf(given), limits: DID_LIMITS_V2 };
   const { signatures } = checked.reading;
-  // Without both, no transaction changes the verdict.
+  // Without both, no transaction can change the verdict.
   if (claimant === null || signatures.length < 2 || signatures.some(({ reason }) => reason !== "valid")) return null;
   const offered = String(payloadOf("offer", offer).network);
   const networks = Object.hasOwn(NETWORKS_V2, offered) ? [...new Set([named.network, offered])] : [named.network];
@@ -284,7 +284,7 @@ function evidenceOf(given: Conditions, seen: readonly Observation[]): OfferBreac
   };
 }
 
-/** How the seller's DID document was read, beside what the verdict rests on. */
+/** Returns how the seller's DID document was read, which is not part of the evidence that decides. */
 const documentFacts = (seen: readonly Observation[]): readonly Fact[] =>
   seen.flatMap((one) => {
     if (one.type !== "signatures" || one.reading.document === null) return [];

@@ -8,7 +8,7 @@ import { CI_STATUS_V2, ciStatusV2 } from "./ci-status.ts";
 import { HTTP_DELIVERY_V2, httpDeliveryV2 } from "./http-delivery.ts";
 import { OFFER_BREACH_V2, offerBreach } from "./offer-breach.ts";
 
-/** The rules that version 2 words otherwise, and its new ones. */
+/** The rules that version 2 rewords, and its new ones. */
 const CHANGED: readonly PolicyRule[] = [
   {
     number: 1,
@@ -28,8 +28,8 @@ const CHANGED: readonly PolicyRule[] = [
 ];
 
 /**
- * Version 2 of the arbiter's policy: version 1 with the category offer-breach, and with other tables for http-delivery
- * and ci-status. Never edited: a change makes a new version.
+ * Version 2 of the arbiter's policy: version 1 with the category offer-breach, and with different tables for
+ * http-delivery and ci-status. Never edited: a change makes a new version.
  */
 export const POLICY_V2: Policy = {
   ...POLICY_V1,
@@ -42,7 +42,7 @@ export const POLICY_V2: Policy = {
   ],
 };
 
-/** It brings a category and changes two. Claims in the fourth stay with version 1. */
+/** Adds one category and changes two. Version 1 still decides claims in the fourth. */
 export const VERSION_2: PolicyVersion = {
   policy: POLICY_V2,
   categories: [httpDeliveryV2, payloadHash, ciStatusV2, offerBreach],
