@@ -28,13 +28,13 @@ const NETWORK: Network = MAIN_NETWORK;
 const DAY_MS = 86_400_000;
 
 export interface ScoreIndexOptions extends IndexOptions {
-  /** An index that lags further behind the requested time counts as unavailable. */
+  /** An index further behind the requested time counts as unavailable. */
   readonly maxLagMs?: number;
 }
 
 /**
- * Reads what the indexer stores in PostgreSQL: one statement for all wallets, so that every fact comes from the same
- * block.
+ * Reads the facts that the indexer stores in PostgreSQL, in one statement for all wallets, so that they are all as of
+ * the same block.
  */
 export function createScoreIndex(
   pool: pg.Pool,
@@ -53,7 +53,7 @@ export function createScoreIndex(
   };
 }
 
-/** `offset 0` is a fence: without it the planner scans all of a payer's payees for each slot. */
+/** `offset 0` is an optimization fence: without it, the planner scans all of a payer's payees for each slot. */
 const payeesQuery = (views: string): string => `
   select json_agg(json_build_object(
       'payee', ${textOf("s.payee")}, 'value', p.atomic::text, 'first_at', p.first_at, 'last_at', p.last_at,
@@ -68,16 +68,14 @@ const payeesQuery = (views: string): string => `
       where payee = s.payee and funder in (s.payer, s.payee, me.funder, p.funder)) x
     where s.payer = k.key`;
 
-/** A merchant's outcomes of one kind: buyers, buyer-days and the last transaction. */
+/** Selects a merchant's outcomes of one kind: buyers, buyer-days, and the last transaction. */
 const outcomesQuery = (views: string, outcome: "released" | "refunded"): string => `
   select json_build_object('buyers', ${DISTINCT}, 'days', coalesce(sum(touched), 0)::int,
       'tx', (array_agg(last_transaction order by day desc))[1])
     from ${views}.escrow_day ${seenBefore("reach.first_day")}
     where merchant = k.wallet and outcome = '${outcome}' and day between reach.first_day and reach.last_day`;
 
-/**
- * `$1` is the wallets, `$2` the requested time in milliseconds. Without coverage or position there is nothing to read.
- */
+/** `$1` is the wallets, `$2` the requested time in milliseconds. Without coverage or a position, there are no rows. */
 const readingQuery = (views: string): string => `
   with reach as materialized (
     select *, (as_of_ms / ${DAY_MS})::int as last_day, (as_of_ms / ${DAY_MS})::int - ${WINDOW_DAYS - 1} as first_day

@@ -25,7 +25,10 @@ interface LookUpNeeds {
   readonly contracts: readonly Pick<EscrowContract, "address" | "store">[];
 }
 
-/** From whom no transfer counts: what an escrow pays out comes from its buyers, not from it. The index leaves out the same. */
+/**
+ * Senders whose transfers do not count: an escrow pays out its buyers' money, not its own. The index leaves out the
+ * same ones.
+ */
 export const ignoredOf = (
   { payTo, ownAddresses }: Pick<LookUpConfig, "payTo" | "ownAddresses">,
   contracts: LookUpNeeds["contracts"],
@@ -33,7 +36,7 @@ export const ignoredOf = (
   ...new Set([payTo, ...ownAddresses, ...contracts.flatMap(({ address, store }) => [address, store])]),
 ];
 
-/** The look-ups of scope `selective`. */
+/** Creates the look-ups of scope `selective`. */
 export function openLookUps(
   { pool, now, log }: ScorePlatform,
   config: LookUpConfig,
@@ -54,7 +57,7 @@ export function openLookUps(
   });
 }
 
-/** The risk scores that are sold, and the tiers of a verdict's parties. */
+/** Creates the paid risk scores and the tiers of a verdict's parties. */
 export function createScore(
   platform: Platform,
   config: Config,
@@ -64,7 +67,7 @@ export function createScore(
   return { tiers, routes: under("Risk score", scoreRoutes({ scores, payeeUrl: needs.payeeUrl })) };
 }
 
-/** Reads scores; `tiers` is what a verdict shows of its parties. */
+/** Creates the scores and, from them, the tiers that a verdict shows of its parties. */
 export function openScores(
   platform: ScorePlatform,
   config: LookUpConfig & Pick<Config, "baseUrl">,

@@ -17,13 +17,13 @@ export interface ScoreParts {
 
 export interface Scores {
   /**
-   * One record per wallet, in the given order, all as of one block; null while the index is unavailable, or what has to be
-   * looked up is missing.
+   * Returns one record per wallet, in the given order, all as of one block; null while the index is unavailable or a
+   * look-up is missing.
    */
   of(wallets: readonly Address[]): Promise<readonly ScoreDocument[] | null>;
-  /** Whether everything is at hand that the scores of these wallets are made of. No node is asked. */
+  /** Returns whether all facts behind the scores of these wallets are available, without asking a node. */
   ready(wallets: readonly Address[]): Promise<boolean>;
-  /** `LookUps.prepare` */
+  /** See `LookUps.prepare`. */
   readonly prepare: LookUps["prepare"];
 }
 
@@ -31,7 +31,7 @@ export const createScores = (parts: ScoreParts): Scores => ({
   async of(wallets) {
     const facts = await readFacts(parts, wallets);
     if (facts !== "incomplete") return documentsOf(facts);
-    // It was complete when the payment was taken, which may be long ago.
+    // It was complete when the payment was accepted, which may be long ago.
     if ((await parts.lookUps.prepare(wallets, PAID)) !== null) return null;
     const again = await readFacts(parts, wallets);
     return again === "incomplete" ? null : documentsOf(again);
@@ -43,7 +43,7 @@ export const createScores = (parts: ScoreParts): Scores => ({
   prepare: parts.lookUps.prepare,
 });
 
-/** On whose behalf is looked up what somebody has paid for. */
+/** The client on whose behalf the facts of a paid score are looked up. */
 const PAID = "paid";
 
 const documentsOf = async (facts: readonly ScoreFacts[] | null): Promise<readonly ScoreDocument[] | null> =>
@@ -95,34 +95,34 @@ const examFact = ({ issuedAt, validUntil, ...exam }: ScoredExam, baseUrl: string
   valid_until: validUntil.toISOString(),
 });
 
-/** What the score reads from the chain. */
+/** Reads the score's facts from the index. */
 export interface ScoreIndex {
   /**
-   * One reading per wallet, in the given order, all after the same block and as of the same instant: `now`, or that
-   * block's time if later. Null while the index is unavailable, or more than 60 seconds behind `now`.
+   * Returns one reading per wallet, in the given order, all after the same block and as of the same instant: `now`, or
+   * that block's time if later. Null while the index is unavailable, or more than 60 seconds behind `now`.
    */
   read(wallets: readonly Address[], now: Date): Promise<readonly ChainReading[] | null>;
 }
 
-/** A certificate of a test the score considers. */
+/** A certificate of a test that the score considers. */
 export interface ScoredCertificate extends Pick<Certificate, "id" | "result" | "issuedAt" | "validUntil"> {
   readonly product: Product;
 }
 
-/** What the score reads from the service's own certificates. */
+/** Reads the score's facts from the service's own certificates. */
 export interface ScoreCertificates {
-  /** For each wallet, in the given order: the newest certificate per product and result that is not reversed. */
+  /** Returns the newest certificate per product and result that is not reversed, for each wallet in the given order. */
   newest(wallets: readonly Address[]): Promise<readonly (readonly ScoredCertificate[])[]>;
 }
 
-/** An exam of a seller who is paid at the wallet. */
+/** An exam of a seller that is paid at the wallet. */
 export interface ScoredExam extends Omit<SellerExam, "url" | "issued_at" | "valid_until"> {
   readonly issuedAt: Date;
   readonly validUntil: Date;
 }
 
-/** What the score reads from exams of sellers. */
+/** Reads the score's facts from exams of sellers. */
 export interface ScoreExams {
-  /** For each wallet, in the given order: what `seller_exams` of its facts are. */
+  /** Returns the exams behind `seller_exams`, for each wallet in the given order. */
   newest(wallets: readonly Address[], now: Date): Promise<readonly (readonly ScoredExam[])[]>;
 }

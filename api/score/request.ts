@@ -11,8 +11,8 @@ export const MAX_WALLETS = 25;
 export const SCORE_REQUEST = z.object({ wallet });
 
 /**
- * The body of `POST /score/batch`. Malformed wallets are named by their place (400); too many, none and repeated ones
- * are refused (422).
+ * The body of `POST /score/batch`. Malformed wallets are reported by their index (400). An empty list, too many
+ * wallets, and duplicates are refused (422).
  */
 export const BATCH_REQUEST = z.object({
   wallets: z.array(wallet).superRefine((wallets, issues) => {

@@ -12,8 +12,8 @@ import { SCORE, SCORES } from "./schemas.ts";
 export interface ScoreRouteParts {
   readonly scores: Scores;
   /**
-   * Where exams of sellers tell about this wallet as a payee now, whenever the record was sold; null if none does. The
-   * record itself has the newest that counted then.
+   * Returns the URL of the current exams of this wallet as a payee, whenever the record was sold, or null if there is
+   * none. The record contains the newest exams that counted at its time.
    */
   readonly payeeUrl: (wallet: string) => Promise<string | null>;
 }
@@ -69,13 +69,13 @@ const scoreRoute = <Input>(scores: Scores, { price, wallets, answer, hooks, ...p
     method: "POST",
     terms: { networks: [MAIN_NETWORK], price },
     hooks: { prepare: (input, client) => scores.prepare(wallets(input), client), ...hooks },
-    // A score without its chain facts would be another one: then nothing is sold.
+    // A score without its chain facts would be a different score, so nothing is sold.
     intake: async (input): Promise<Intake<Input>> =>
       (await scores.ready(wallets(input)))
         ? { input }
         : {
             unavailable:
-              "Scores are not sold while the index of on-chain payments is down or behind, nor before a call without a payment has had their facts looked up.",
+              "Scores are not sold while the index of on-chain payments is down or behind, or before an unpaid call has had their facts looked up.",
           },
     async sell({ input }) {
       const records = await scores.of(wallets(input));

@@ -39,7 +39,7 @@ const INPUTS = z
     seller_exams: z
       .array(z.object({ id: z.string().regex(/^[0-9a-f]{32}$/), ...exam }))
       .max(2)
-      .meta({ description: "The newest PASS and FAIL that count of the sellers who are paid at the wallet." }),
+      .meta({ description: "The newest PASS and FAIL that count, of sellers paid at the wallet." }),
     chain: z.object({
       network: z.string(),
       scope: z.enum(["full", "selective"]),

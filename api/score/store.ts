@@ -13,12 +13,12 @@ interface Columns {
   valid_until: Date;
 }
 
-/** The tests a score considers. */
+/** The tests that a score considers. */
 const SCORED = PRODUCT_MENU.map((product) => `'${product}'`);
 
 /**
- * The newest certificate per product and result that is about the wallet and that no reversal undoes: eight look-ups
- * per wallet, however many certificates it has.
+ * The newest certificate per product and result that is about the wallet and not reversed: eight look-ups per wallet,
+ * however many certificates it has.
  */
 const NEWEST_CERTIFICATES = `SELECT k.place::int, c.id, c.product, c.result, c.issued_at, c.valid_until
   FROM unnest($1::bytea[]) WITH ORDINALITY k(wallet, place)
@@ -30,7 +30,7 @@ const NEWEST_CERTIFICATES = `SELECT k.place::int, c.id, c.product, c.result, c.i
         AND m.chain = o.chain AND m.asset = o.asset AND m.kind = 'reversed')
     ORDER BY o.issued_at DESC LIMIT 1) c`;
 
-/** What the score reads from the service's own certificates. */
+/** Reads the score's facts from the service's own certificates. */
 export const createScoreCertificates = (pool: pg.Pool): ScoreCertificates => ({
   async newest(wallets) {
     const { rows } = await pool.query<Columns>({
@@ -62,10 +62,10 @@ interface ExamColumns {
 }
 
 /**
- * As `payeeExams` says, and of these the newest. $2 is now. The payee's index is read, of each
- * wallet no more than what is fresh.
+ * The newest of the exams that `payeeExams` selects. $2 is the current time. Reads the payee's index, and only the
+ * fresh exams of each wallet.
  */
-const NEWEST_EXAMS = `SELECT k.place::int, told.* FROM unnest($1::bytea[]) WITH ORDINALITY k(wallet, place)
+const NEWEST_EXAMS = `SELECT k.place::int, exam.* FROM unnest($1::bytea[]) WITH ORDINALITY k(wallet, place)
   CROSS JOIN LATERAL (
     SELECT DISTINCT ON (level IS NULL) id, origin, level, ended_at, valid_until FROM (
       SELECT DISTINCT ON (e.method, e.url, e.body, content_type) r.exam AS id, r.origin, r.level, r.ended_at, r.valid_until,
@@ -73,9 +73,9 @@ const NEWEST_EXAMS = `SELECT k.place::int, told.* FROM unnest($1::bytea[]) WITH 
       FROM seller_exam_result r JOIN seller_exam e ON e.id = r.exam
       WHERE r.is_public AND r.pay_to = k.wallet AND e.payer = k.wallet AND r.valid_until > $2 AND ${STANDS}
       ORDER BY e.method, e.url, e.body, content_type, r.ended_at DESC, r.exam DESC) counting
-    WHERE level IS NOT NULL ORDER BY level IS NULL, ended_at DESC, id DESC) told`;
+    WHERE level IS NOT NULL ORDER BY level IS NULL, ended_at DESC, id DESC) exam`;
 
-/** What the score reads from exams of sellers. */
+/** Reads the score's facts from exams of sellers. */
 export const createScoreExams = (pool: pg.Pool): ScoreExams => ({
   async newest(wallets, now) {
     const { rows } = await pool.query<ExamColumns>(named(NEWEST_EXAMS, [wallets.map(bytes), now]));

@@ -23,38 +23,38 @@ import {
   type ReadPlan,
 } from "./inflows.ts";
 
-/** A mark this near to a block will do. */
+/** A mark within this many blocks is close enough. */
 const NEAR = 2_000;
-/** The newest mark is looked for again after so long. */
+/** The newest mark is looked up again after this time. */
 const NEWEST_SECONDS = 600;
-/** What has been final stays final: a node that is behind, or was away, takes nobody back to older blocks. */
+/** A final block stays final, so a node that lags or was down must not lead back to older blocks. */
 const FINAL_SECONDS = 86_400;
 const WIDEST = 4_096;
 
-/** Remembers marks. */
+/** Stores marks. */
 export interface MarkStore {
-  /** The first or the last of these blocks that has one. */
+  /** Returns the first or the last mark in these blocks. */
   between(blocks: Blocks, which: "first" | "last"): Promise<KnownBlock | null>;
-  /** The newest that was found to be the last final one within so many seconds. */
+  /** Returns the newest mark that was found to be the last final one within this many seconds. */
   newest(withinSeconds: number): Promise<KnownBlock | null>;
   /**
-   * Returns the one that is remembered for this block, which is another one if the chain has changed.
-   * @param isNewest whether it is the last final one
+   * Returns the mark stored for this block, which differs if the chain has changed.
+   * @param isNewest whether it is the last final mark
    */
   add(mark: KnownBlock, isNewest: boolean): Promise<KnownBlock>;
 }
 
-/** Finds final blocks by which a node's answer can be checked. */
+/** Finds final blocks against which a node's answer can be checked. */
 export interface Marks {
-  /** The newest that is final on every node; null if there is none from `firstBlock` on. */
+  /** Returns the newest mark that is final on every node, or null if there is none from `firstBlock` on. */
   final(firstBlock: number, spend: () => Promise<void>): Promise<KnownBlock | null>;
-  /** One of these final blocks: near to the last one, or else the nearest. */
+  /** Returns a mark in these final blocks near the last one, or else the nearest. */
   nearLast(blocks: Blocks, spend: () => Promise<void>): Promise<KnownBlock | null>;
-  /** One of these final blocks: near to the first one, or else the nearest. */
+  /** Returns a mark in these final blocks near the first one, or else the nearest. */
   nearFirst(blocks: Blocks, spend: () => Promise<void>): Promise<KnownBlock | null>;
 }
 
-/** A final block that has two hashes: a node is on another chain, or lies. */
+/** Thrown if a final block has two hashes, because a node is on another chain or lies. */
 class ContradictionError extends Error {
   override readonly name = "ContradictionError";
 }
@@ -66,7 +66,7 @@ function createMarks(provider: Provider, store: MarkStore): Marks {
     nonce: log.topics[2] as KnownBlock["nonce"],
   });
 
-  /** Every node has the same block there. */
+  /** Checks that every node has the same block. */
   const confirm = async (mark: KnownBlock, { isNewest, spend }: BlockSearch): Promise<KnownBlock> => {
     const asked = [numberToHex(mark.block), false];
     const headers = await provider.spending(spend).askAll("eth_getBlockByNumber", asked, headerOf);
@@ -76,7 +76,7 @@ function createMarks(provider: Provider, store: MarkStore): Marks {
     return store.add(mark, isNewest);
   };
 
-  /** Looks from one end of the blocks to the other, in steps that become wider. */
+  /** Searches from one end of the blocks to the other, in increasing steps. */
   const find = async ({ first, last }: Blocks, finding: BlockSearch) => {
     const { from, spend } = finding;
     let [width, most] = [1, WIDEST];
@@ -123,26 +123,26 @@ function createMarks(provider: Provider, store: MarkStore): Marks {
 
 interface BlockSearch {
   readonly from: "first" | "last";
-  /** Whether the last final one is looked for. */
+  /** Whether the search is for the last final mark. */
   readonly isNewest: boolean;
   readonly spend: () => Promise<void>;
 }
 
 const USDC = NETWORKS[MAIN_NETWORK].usdc.address;
-const NOBODY: Address = "0x0000000000000000000000000000000000000000";
-/** In one request. */
+const ZERO_ADDRESS: Address = "0x0000000000000000000000000000000000000000";
+/** Per request. */
 const MOST_WALLETS = 100;
 /**
- * After an answer with fewer logs, four times as many blocks are asked for: one crowded day must not make all others dear.
- * No provider cuts such an answer off without saying so.
+ * After an answer with fewer logs, the next request covers four times as many blocks, so that one crowded day does not
+ * slow down all others. No provider truncates such an answer without an error.
  */
 const FEW_LOGS = 1_000;
-/** Where providers cut answers off. */
+/** Providers truncate answers at multiples of this number. */
 const CUT_AT = 500;
-/** So many blocks are read whole if they have more transfers to one wallet than a provider returns. */
+/** The most blocks that are read in full because they have more transfers to one wallet than a provider returns. */
 const MOST_WHOLE_BLOCKS = 8;
 const WIDEN = 4;
-/** A smaller width is kept for so long before twice as many blocks are tried again. */
+/** A smaller width is used for this long before twice as many blocks are tried again. */
 const GROW_AFTER_MS = 600_000;
 
 const topicOf = (address: Address): string => `0x${address.slice(2).padStart(64, "0")}`;
@@ -151,21 +151,21 @@ const addressOf = (topic: string | undefined): Address => `0x${(topic ?? "").sli
 export interface InflowReaderParts {
   readonly provider: Provider;
   readonly marks: MarkStore;
-  /** Milliseconds since an arbitrary moment; by default a clock that nothing sets back. */
+  /** Returns milliseconds since an arbitrary moment; defaults to a monotonic clock. */
   readonly now?: () => number;
 }
 
-/** Wallets that were read equally far. */
+/** Wallets that were read up to the same mark. */
 interface Group {
   readonly wallets: readonly Progress[];
-  /** The blocks are read after this mark; null: from the first block on. */
+  /** Reading continues after this mark, or starts at the first block if null. */
   readonly after: KnownBlock | null;
 }
 
 /**
- * Reads transfers to wallets by `eth_getLogs`, for many wallets at once. Each request also asks for the authorizations of
- * two marks, one at either end of its blocks: an answer without them, or with another block's hash, comes from a node that
- * lags, has pruned, or is on another chain, and does not count.
+ * Reads transfers to many wallets in one call of `eth_getLogs`. Each request also asks for the authorizations of two
+ * marks, one at either end of its blocks. An answer that lacks them, or has another block's hash, is rejected, because
+ * it comes from a node that lags, has pruned, or is on another chain.
  */
 export function createInflowReader({
   provider,
@@ -188,7 +188,7 @@ export function createInflowReader({
     return logs.filter((log) => log.topics[0] === TRANSFER_TOPIC);
   };
 
-  /** Transfers to one wallet in blocks that have more of them than a provider returns: from all that happened there. */
+  /** Reads transfers to one wallet from all receipts of blocks that have more of them than a provider returns. */
   const readWhole = async (
     wallet: Address,
     { first, top }: Blocks & { readonly top: KnownBlock },
@@ -207,7 +207,7 @@ export function createInflowReader({
     return found;
   };
 
-  /** What to ask for next, of at most so many blocks unless there are too few marks for that. */
+  /** Returns the next span to request, of at most `most` blocks unless there are too few marks for that. */
   const spanFrom = async (at: KnownBlock | null, most: number, { basis, end, spend }: Reading): Promise<Span> => {
     const from = at?.block ?? basis.firstBlock;
     const isWhole = end.block - from + 1 <= most;
@@ -222,7 +222,7 @@ export function createInflowReader({
     return { from, bottom, top };
   };
 
-  /** Reads one group on to the end, in as few requests as are allowed. */
+  /** Reads one group to the end, in as few requests as the limits allow. */
   const readGroup = async (basis: Basis, { wallets, after }: Group, plan: ReadPlan): Promise<void> => {
     let [group, at, width] = [wallets, after, Number.POSITIVE_INFINITY];
     const { end, spend } = plan;
@@ -257,7 +257,7 @@ export function createInflowReader({
         } else if (!isNarrowest) width = Math.floor(blocks / 2);
         else if (blocks <= MOST_WHOLE_BLOCKS)
           await take(await readWhole(one.wallet, wholeOf(span, at), spend), span.top);
-        // There are too few marks to ask for less.
+        // There are too few marks for a smaller request.
         else throw error;
       }
     }
@@ -278,7 +278,7 @@ export function createInflowReader({
   };
 }
 
-/** What one request asks for: from the mark `bottom`, or from a block that is not behind it, to the mark `top`. */
+/** The range of one request: from the mark `bottom`, or from an earlier block, to the mark `top`. */
 interface Span {
   readonly from: number;
   readonly bottom: KnownBlock;
@@ -291,16 +291,17 @@ interface Reading {
   readonly spend: () => Promise<void>;
 }
 
-/** The blocks of a span that are not read yet. */
+/** Returns the blocks of a span that have not been read yet. */
 const wholeOf = ({ from, top }: Span, at: KnownBlock | null): Blocks & { readonly top: KnownBlock } => ({
   ...{ first: at === null ? from : at.block + 1, last: top.block },
   top,
 });
 
 /**
- * An answer without one of the marks is not from a node that has these blocks, unless it is long: then it may have been cut
- * off. One that has as many logs as where answers are cut may be, too, right after a mark.
- * @throws WrongAnswerError if another node is to be asked, TooMuchError if less is to be asked for
+ * Checks that an answer contains the marks. If it does not, the node lacks these blocks, unless the answer is long
+ * enough to have been truncated. A truncated answer can also end right after a mark, with exactly as many logs as
+ * providers return.
+ * @throws WrongAnswerError if another node must answer, TooMuchError if a smaller request is needed
  */
 function requireMarks(logs: readonly Log[], marks: readonly KnownBlock[]): void {
   const isLong = logs.length >= FEW_LOGS;
@@ -313,31 +314,34 @@ function requireMarks(logs: readonly Log[], marks: readonly KnownBlock[]): void 
   }
 }
 
-/** What JSON may hold in place of a receipt. */
-type Told = Readonly<Record<string, unknown>>;
+/** A receipt or a log that has not been validated. */
+type Unvalidated = Readonly<Record<string, unknown>>;
 
-/** Of all receipts of a block, the logs that are asked for. A node that does not have the block has no receipts. */
+/**
+ * Returns the logs in all receipts of a block that match the request. A node that does not have the block returns no
+ * receipts.
+ */
 function logsOfReceipts(
   answer: unknown,
   block: number,
   { top, topic }: { readonly top: KnownBlock; readonly topic: string },
 ) {
-  const receipts = Array.isArray(answer) ? (answer as readonly Told[]) : [];
+  const receipts = Array.isArray(answer) ? (answer as readonly Unvalidated[]) : [];
   const [hash, ...others] = new Set(receipts.map(({ blockHash }) => blockHash));
   const isOne = typeof hash === "string" && others.length === 0 && (block < top.block || hash === top.hash);
   if (!isOne || receipts.some(({ blockNumber }) => Number(blockNumber) !== block))
     throw new WrongAnswerError(`the answer is not block ${block}'s receipts`);
-  const isAsked = ({ address, topics }: Told) =>
+  const isAsked = ({ address, topics }: Unvalidated) =>
     String(address).toLowerCase() === USDC.toLowerCase() &&
     Array.isArray(topics) &&
     topics[0] === TRANSFER_TOPIC &&
     topics[2] === topic;
-  return receipts.flatMap(({ logs }) => (logs as readonly Told[]).filter(isAsked));
+  return receipts.flatMap(({ logs }) => (logs as readonly Unvalidated[]).filter(isAsked));
 }
 
 interface Step {
   readonly basis: Basis;
-  /** What is in this block or before is counted already. */
+  /** Transfers up to this block have already been counted. */
   readonly after: number;
   readonly top: KnownBlock;
 }
@@ -353,13 +357,13 @@ function advance(group: readonly Progress[], logs: readonly Log[], { basis, afte
     value: BigInt(log.data),
   });
   return group.map(({ wallet, inflows }) => {
-    const ignored = new Set([...basis.ignored, NOBODY, wallet]);
+    const ignored = new Set([...basis.ignored, ZERO_ADDRESS, wallet]);
     const added = (byWallet.get(wallet) ?? []).map(inflowOf);
     return { wallet, through: top, inflows: addInflows(inflows, added, ignored) };
   });
 }
 
-/** How many blocks providers let one ask for: it shrinks at once, and doubles every ten minutes. */
+/** Tracks how many blocks providers accept per request: shrinks immediately and doubles every ten minutes. */
 function createWidest(now: () => number) {
   let [learned, since] = [Number.POSITIVE_INFINITY, 0];
   return {

@@ -4,7 +4,7 @@ import { otherFunders } from "../../../packages/verifier/src/score/funders.ts";
 import type { Address } from "../../platform/wallet.ts";
 import { funderAt, type Inflows } from "./inflows.ts";
 
-/** More independent counterparties earn no more points. */
+/** More independent counterparties than this earn no more points. */
 const ENOUGH = COUNTERPARTY_BANDS.at(-1)?.from ?? 0;
 
 export interface Payer {
@@ -15,25 +15,25 @@ export interface Payer {
 
 export interface Payee {
   readonly payee: Address;
-  /** All authorized payments of the wallet to it, in atomic USDC, and what of it is not paid out. */
+  /** All authorized payments of the wallet to it, in atomic USDC, and the part that it has not paid out. */
   readonly atomic: bigint;
   readonly unpaid: bigint;
   readonly isInWindow: boolean;
   /** The block in which the wallet's payments to it reached the floor. */
   readonly block: number;
-  /** How many others pay it. */
+  /** The number of other payers. */
   readonly otherPayers: number;
-  /** The newest payers without the wallet, newest first. */
+  /** The newest payers other than the wallet, newest first. */
   readonly payers: readonly Payer[];
 }
 
-/** What the index knows of a wallet's payees, the newest first. */
+/** A wallet's payees according to the index, newest first. */
 export interface Payees {
   readonly wallet: Address;
   readonly payees: readonly Payee[];
 }
 
-/** What a look-up found about one payee. */
+/** A look-up's result for one payee. */
 export interface LookedPayee {
   readonly returned: string;
   readonly funder_at_floor: Address | null;
@@ -45,10 +45,10 @@ export interface Examined {
   readonly payees: Readonly<Record<Address, LookedPayee>>;
 }
 
-/** Up to which block the inflows of these wallets are needed. */
+/** The block up to which each wallet's inflows are needed. */
 export type Needed = ReadonlyMap<Address, number>;
 
-/** Inflows that have been read at least to a block. */
+/** Inflows that have been read at least up to a block. */
 export interface Known {
   readonly inflows: Inflows;
   readonly through: number;
@@ -57,20 +57,20 @@ export interface Known {
 const covers = (known: Known | undefined, block: number): known is Known =>
   known !== undefined && (known.through >= block || known.inflows.fullAt !== null);
 
-/** Whether anything about this payee depends on what can be looked up. */
+/** Returns whether this payee's part of the score depends on a look-up. */
 const matters = ({ isInWindow, otherPayers, atomic, unpaid }: Payee): boolean =>
   isInWindow && otherPayers >= INDEPENDENCE.otherFunders && !isSentBack(unpaid, atomic);
 
 const isSentBack = (returned: bigint, atomic: bigint): boolean =>
   returned * 100n >= atomic * BigInt(INDEPENDENCE.sentBackBelowPercent);
 
-/** Whether a wallet's score depends on what can be looked up. */
+/** Returns whether a wallet's score depends on a look-up. */
 export const needsLookup = ({ payees }: Payees): boolean => payees.some(matters);
 
 /**
- * What follows from the inflows that are known, as of block `through`, or whose inflows are needed first. Only the chain
- * decides what is examined, and in which order: payees from the newest, of each the payers from the newest until it is
- * shown to be independent, and no more payees than earn points.
+ * Returns the result as of block `through`, or the wallets whose inflows are needed first. The chain alone determines
+ * what is examined, and in which order: the newest payees first, each payee's newest payers until it is shown to be
+ * independent, and no more payees than earn points.
  */
 export function examine(
   { wallet, payees }: Payees,
@@ -105,18 +105,18 @@ interface Examining {
   readonly circle: Parameters<typeof otherFunders>[1];
   readonly known: ReadonlyMap<Address, Known>;
   readonly through: number;
-  /** The payers of all payees so far. */
+  /** The payers already examined, of all payees. */
   readonly asked: Set<Address>;
   readonly needed: Map<Address, number>;
 }
 
-/** The newest payers up to the one with which their funders are enough. Those that are needed for that are added. */
+/** Examines the newest payers until their funders suffice. Adds the payers whose inflows are needed for that. */
 function examinePayers(payee: Payee, { circle, known, through, asked, needed }: Examining): readonly PayerFact[] {
   const facts: PayerFact[] = [];
   let missing = 0;
   for (const { payer, block } of payee.payers) {
     const lacking = INDEPENDENCE.otherFunders - otherFunders(facts, circle);
-    // Those that are needed may suffice; more are asked for when they do not.
+    // The payers added so may suffice; more are added only if they do not.
     if (lacking <= missing) break;
     if (!asked.has(payer) && asked.size >= LOOKUPS.payers) continue;
     asked.add(payer);

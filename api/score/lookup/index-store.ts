@@ -25,7 +25,10 @@ interface PayeeRow {
   readonly newest: readonly { readonly payer: Address; readonly block: number }[] | null;
 }
 
-/** By key alone, like the score's own query: `offset 0` keeps the planner from scanning all of a payer's payees. */
+/**
+ * Searches by key alone, like the score's own query: `offset 0` keeps the planner from scanning all of a payer's
+ * payees.
+ */
 const payeesQuery = (views: string): string => `
   select position.block::float8, (
     select json_agg(json_build_object(
@@ -44,7 +47,7 @@ const payeesQuery = (views: string): string => `
   from (select *, ${keyOf("wallet")} as key from unnest($1::text[]) with ordinality given(wallet, place)) k
   cross join ${views}.position order by k.place`;
 
-/** Reads who a wallet pays, and who else pays these. Only an index of scope `selective` has that. */
+/** Reads a wallet's payees and their other payers, which only an index of scope `selective` has. */
 export function createPayeesIndex(pool: pg.Pool, { viewsSchema, log }: IndexOptions): PayeesIndex {
   const read = createReader(pool, log);
   const views = pg.escapeIdentifier(viewsSchema);
@@ -73,7 +76,7 @@ const payeeOf = (row: PayeeRow, windowFrom: string): Payee => ({
   unpaid: BigInt(row.unpaid),
   isInWindow: dayOf(new Date(row.last_at * 1000).toISOString()) >= windowFrom,
   block: row.block,
-  // The wallet is one of them.
+  // The wallet is one of the payers.
   otherPayers: row.payers - 1,
   payers: row.newest ?? [],
 });

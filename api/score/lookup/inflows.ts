@@ -9,23 +9,23 @@ export interface Inflow {
   readonly value: bigint;
 }
 
-/** What all transfers to a wallet up to a block come to. As JSON: sums are decimal texts. */
+/** The totals of all transfers to a wallet up to a block. Sums are decimal strings because it is stored as JSON. */
 export interface Inflows {
-  /** How many there were, those that count for nothing included. */
+  /** The number of transfers, including ignored ones. */
   readonly count: number;
-  /** The block with which they became too many to be read; null while they are not. */
+  /** The block in which they became too many to read, or null. */
   readonly fullAt: number | null;
-  /** What each sender has sent in all. */
+  /** The total of each sender. */
   readonly sent: Readonly<Record<Address, string>>;
-  /** Who had sent the most by the end of a block, from that block on; oldest first. */
+  /** The sender with the largest total as of each block in which it changed, oldest first. */
   readonly leaders: readonly (readonly [block: number, sender: Address])[];
 }
 
 export const NO_INFLOWS: Inflows = { count: 0, fullAt: null, sent: {}, leaders: [] };
 
 /**
- * Adds later transfers, in the order of the chain. Those from `ignored` senders count for nothing. Once they are too many,
- * nothing more is added: then it makes no difference how far a look-up has read.
+ * Adds later transfers, in the order of the chain. Those from `ignored` senders do not count. Once there are too many,
+ * nothing more is added, so that the result does not depend on how far a look-up has read.
  */
 export function addInflows(before: Inflows, inflows: readonly Inflow[], ignored: ReadonlySet<Address>): Inflows {
   if (before.fullAt !== null) return before;
@@ -50,20 +50,20 @@ export function addInflows(before: Inflows, inflows: readonly Inflow[], ignored:
   return { count, fullAt, sent: sums, leaders: [...leaders] };
 }
 
-/** Who had sent the most by the end of this block; null if nobody had, or if that cannot be told. */
+/** Returns the sender with the largest total at the end of this block, or null if there is none or it is unknown. */
 export function funderAt({ fullAt, leaders }: Inflows, block: number): Address | null {
   if (fullAt !== null && block >= fullAt) return null;
   return leaders.findLast(([from]) => from <= block)?.[1] ?? null;
 }
 
-/** A final block with an authorized payment, whose nonce shows in a node's answer that it has this block. */
+/** A final block with an authorized payment. A node that returns the payment's nonce has this block. */
 export interface KnownBlock {
   readonly block: number;
   readonly hash: Hex;
   readonly nonce: Hex;
 }
 
-/** What the index says of several wallets, all after one block. */
+/** The index's data on several wallets, all as of one block. */
 export interface PayeesReading {
   readonly scope: "full" | "selective";
   readonly firstBlock: number;
@@ -72,21 +72,21 @@ export interface PayeesReading {
 }
 
 export interface PayeesIndex {
-  /** Null while the index is unavailable. */
+  /** Returns null while the index is unavailable. */
   payees(wallets: readonly Address[], now: Date): Promise<PayeesReading | null>;
 }
 
-/** What of the chain inflows are counted from: others make other sums. */
+/** The part of the chain from which inflows are counted. Another basis results in other totals. */
 export interface Basis {
   readonly firstBlock: number;
-  /** Addresses of the service, from which nothing counts; in lower case. */
+  /** The service's addresses, from which transfers do not count, in lowercase. */
   readonly ignored: readonly Address[];
 }
 
-/** The inflows of a wallet, as far as they were read. */
+/** The inflows of a wallet, up to the last block read. */
 export interface Progress {
   readonly wallet: Address;
-  /** The mark up to which all are in; null before the first. */
+  /** The mark up to which they are complete, or null before the first. */
   readonly through: KnownBlock | null;
   readonly inflows: Inflows;
 }
@@ -99,13 +99,15 @@ export interface Snapshot extends Examined {
   readonly made_at: Date;
 }
 
-/** Keeps look-ups: final blocks do not change, so neither does what is in here. */
+/** Stores look-ups, which stay valid because final blocks do not change. */
 export interface LookupStore {
-  /** What is known of these wallets, claimed or not. */
+  /** Returns the stored progress of these wallets, claimed or not. */
   known(basis: Basis, wallets: readonly Address[]): Promise<readonly Progress[]>;
-  /** Those of them that nobody else is reading, for `seconds`; a claim that is not renewed by `save` lapses. */
+  /** Claims those wallets that no other process is reading, for `seconds`. A claim lapses unless `save` renews it. */
   claim(basis: Basis, wallets: readonly Address[], by: Claim): Promise<readonly Progress[]>;
-  /** Stores how far a wallet was read, unless it is known further, and renews the claim unless it has passed to somebody else. */
+  /**
+   * Stores a wallet's progress unless more is stored already. Renews the claim unless another process has it by now.
+   */
   save(basis: Basis, progress: readonly Progress[], by: Claim): Promise<void>;
   release(basis: Basis, wallets: readonly Address[], by: Claim): Promise<void>;
   snapshots(basis: Basis, wallets: readonly Address[]): Promise<readonly Snapshot[]>;
@@ -117,11 +119,11 @@ export interface Claim {
   readonly seconds: number;
 }
 
-/** Reads transfers of final blocks from nodes. */
+/** Reads transfers in final blocks from nodes. */
 export interface InflowReader {
-  /** The newest final block to look up to; null while no authorized payment is final. */
+  /** Returns the newest final block to look up to, or null while no authorized payment is final. */
   final(basis: Basis, spend: () => Promise<void>): Promise<KnownBlock | null>;
-  /** Reads on to `end`, and hands over every step. */
+  /** Reads up to `end` and passes on every step. */
   read(basis: Basis, plan: ReadPlan): Promise<void>;
 }
 

@@ -29,7 +29,7 @@ export interface LookUpParts {
   readonly store: LookupStore;
   readonly reader: InflowReader;
   readonly budget: LookupBudget;
-  /** Addresses of the service, in lower case. */
+  /** The service's addresses, in lowercase. */
   readonly ignored: readonly Address[];
   readonly now: () => Date;
   readonly newToken: () => string;
@@ -41,32 +41,32 @@ export interface LookUpParts {
 
 export interface LookUps {
   /**
-   * Looks up what the score of these wallets lacks, on behalf of a client; null once nothing does. It never waits long:
-   * what takes longer goes on, and the next call finds it.
+   * Looks up what the scores of these wallets lack, on behalf of a client. Returns null once nothing is missing. It
+   * never waits long: a longer look-up continues, and the next call finds its result.
    */
   prepare(wallets: readonly Address[], client: string): Promise<NotYet | null>;
-  /** What was looked up; null while the index is unavailable. Asks no node. */
+  /** Returns the results of look-ups without asking a node, or null while the index is unavailable. */
   found(wallets: readonly Address[]): Promise<Snapshots | null>;
 }
 
 export interface Snapshots {
-  /** Whether nothing is missing that the scores depend on. */
+  /** Whether the snapshots contain everything that the scores depend on. */
   readonly isComplete: boolean;
   readonly snapshots: ReadonlyMap<Address, Snapshot>;
 }
 
-/** A look-up is made again after that. */
+/** A look-up is repeated after this time. */
 const FRESH_MS = 3_600_000;
-/** One that was made for a 402 still serves the payment that answers it, and payments that are resolved much later. */
+/** A look-up made for a 402 still serves the payment that follows, and payments that are resolved much later. */
 const USABLE_MS = 86_400_000;
 const WAIT_MS = 8_000;
 const POLL_MS = 250;
 const CLAIM_SECONDS = 30;
-/** A node may take longer for one answer than a claim lasts. */
+/** Less than a claim lasts, because one answer from a node may take longer. */
 const RENEW_MS = 10_000;
-/** Each takes one step nearer to the 16 payers of a payee. */
+/** Each round gets one step closer to the 16 payers of a payee. */
 const MOST_ROUNDS = 20;
-/** In one process: of all clients, and of those of one network. */
+/** In one process: across all clients, and for clients of one network. */
 const MOST_AT_ONCE = 8;
 const MOST_OF_A_NETWORK = 4;
 
@@ -76,10 +76,10 @@ export function createLookUps(parts: LookUpParts): LookUps {
   const basisOf = ({ firstBlock }: PayeesReading): Basis => ({ firstBlock, ignored });
   const isOlder = ({ made_at }: Snapshot, ms: number) => now().getTime() - made_at.getTime() > ms;
 
-  /** Those whose look-up is missing, or older than that. */
+  /** Returns the wallets whose look-up is missing or older than `ms`, and the other look-ups. */
   const lacking = async (reading: PayeesReading, ms: number) => {
     const open = reading.wallets.filter(needsLookup);
-    // One that was made when the score still depended on it is left out, whether it has been deleted yet or not.
+    // A look-up that the score no longer depends on is left out, even if it has not been deleted yet.
     const made = await store.snapshots(
       basisOf(reading),
       open.map(({ wallet }) => wallet),
@@ -94,7 +94,7 @@ export function createLookUps(parts: LookUpParts): LookUps {
       .sort()
       .join();
     const known = running.get(key);
-    // Another client's requests may come to an end before those of this one.
+    // Another client's budget may run out before this client's.
     if (known !== undefined)
       return known.client === job.client
         ? known.work
@@ -136,9 +136,9 @@ export function createLookUps(parts: LookUpParts): LookUps {
 const notYet = (detail: string, retryAfterSeconds: number): NotYet => ({ detail, retryAfterSeconds, isSpent: false });
 const NO_INDEX = notYet("Scores are not sold while the index of on-chain payments is down or behind.", 5);
 const BUSY = notYet("Other wallets are being looked up on the chain at the moment.", 5);
-const AWAY = notYet("Who funds this wallet and its payees' payers cannot be looked up at the moment.", 10);
-const WORKING = notYet("Who funds this wallet and its payees' payers is being looked up on the chain.", 5);
-const NO_FINAL = notYet("No authorized payment is final yet, so who funds a wallet cannot be looked up.", 60);
+const AWAY = notYet("The funders of this wallet and of its payees' payers cannot currently be looked up.", 10);
+const WORKING = notYet("The funders of this wallet and of its payees' payers are being looked up on the chain.", 5);
+const NO_FINAL = notYet("No authorized payment is final yet, so the funders of a wallet cannot be looked up.", 60);
 
 const spent = ({ whose, retryAfterSeconds }: BudgetSpent): NotYet => ({
   detail:
@@ -181,7 +181,7 @@ async function lookUp(parts: LookUpParts, { basis, asOfBlock, missing, client }:
       return null;
     }
     for (const [wallet, block] of needed) {
-      if (block <= (asked.get(wallet) ?? -1)) throw new Error(`the inflows of ${wallet} were read, but are not known`);
+      if (block <= (asked.get(wallet) ?? -1)) throw new Error(`the inflows of ${wallet} were read but not stored`);
       asked.set(wallet, block);
     }
     for (const progress of await inflowsOf(parts, needed, { basis, end, spend })) {
@@ -189,10 +189,10 @@ async function lookUp(parts: LookUpParts, { basis, asOfBlock, missing, client }:
       end = laterOf(end, scored.has(progress.wallet) ? progress.through : null);
     }
   }
-  throw new Error("a look-up did not come to an end");
+  throw new Error("a look-up did not finish");
 }
 
-/** What has been sent in all is known by the last block that was read: an earlier one cannot be looked up to. */
+/** Totals are known only as of the last block read, so a look-up cannot end at an earlier one. */
 const laterOf = (end: KnownBlock, through: KnownBlock | null): KnownBlock =>
   through !== null && through.block > end.block ? through : end;
 
@@ -202,7 +202,7 @@ interface Reach {
   readonly spend: () => Promise<void>;
 }
 
-/** The inflows that are needed, from what is known, from nodes, or from another process that reads them. */
+/** Returns the needed inflows from the store, from nodes, or from another process that is reading them. */
 async function inflowsOf(parts: LookUpParts, needed: Needed, reach: Reach): Promise<readonly Progress[]> {
   const { store, reader, sleep, newToken } = parts;
   const { basis, end } = reach;
@@ -239,7 +239,7 @@ async function inflowsOf(parts: LookUpParts, needed: Needed, reach: Reach): Prom
 
 const larger = (a: string, b: string): string => (BigInt(a) > BigInt(b) ? a : b);
 
-/** What the index says of a wallet, with what was looked up. A payee that is newer than the look-up stays unknown. */
+/** Adds a look-up to the index's data on a wallet. A payee newer than the look-up stays unknown. */
 export function withLookup(wallet: Address, reading: ChainReading, snapshot: Snapshot | undefined): ChainReading {
   const { chain } = reading;
   if (chain.scope !== "selective" || snapshot === undefined) return reading;
@@ -264,7 +264,7 @@ function known(payee: PayeeFact, looked: LookedPayee, { wallet, largestFunder }:
   const funded = payers.filter(({ funder }) => funder !== null).length;
   return {
     ...payee,
-    // The index knows of the payee's authorized payments, which may be newer.
+    // The index knows the payee's authorized payments, which may be newer.
     returned: larger(payee.returned, looked.returned),
     funder_at_floor,
     payers,

@@ -22,10 +22,10 @@ interface SnapshotRow {
 
 const COLUMNS = "wallet, through, through_hash, through_nonce, inflows";
 
-/** Sums that were counted from something else are as good as none. */
+/** Totals counted on another basis are ignored. */
 const KNOWN = `SELECT ${COLUMNS} FROM inflow WHERE wallet = ANY($1) AND basis = $2`;
 
-/** Once a day, so that what is asked for stays. Rows that somebody else is writing are in use anyway. */
+/** Once a day, so that rows in use are kept. A row locked by another writer is in use anyway. */
 const USE = `UPDATE inflow SET used_at = now() WHERE ctid = ANY(ARRAY(SELECT ctid FROM inflow
     WHERE wallet = ANY($1) AND used_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED))`;
 
@@ -42,8 +42,8 @@ const CLAIM = `INSERT INTO inflow AS known (wallet, basis, inflows, claimed_by, 
 const LOCKED = "SELECT wallet FROM inflow WHERE wallet = ANY($1) AND basis = $2 ORDER BY wallet FOR UPDATE";
 
 /**
- * Whoever has read further is right, since final blocks do not change: an answer that comes after the claim has lapsed is
- * not thrown away. Only a claim that is still one's own is renewed.
+ * The progress that has read furthest is right because final blocks do not change, so an answer that arrives after the
+ * claim has lapsed is still stored. A claim is renewed only if it still belongs to the caller.
  */
 const SAVE = `WITH locked AS MATERIALIZED (${LOCKED})
   UPDATE inflow SET through = new.through, through_hash = new.hash, through_nonce = new.nonce, inflows = new.inflows,
@@ -75,10 +75,12 @@ const progressOf = (row: InflowRow): Progress => ({
   inflows: row.inflows,
 });
 
-/** In the order of their keys: two processes that want several rows never wait for each other. */
+/** In the order of their keys, so that two processes that need several rows never wait for each other. */
 const keysOf = (wallets: readonly `0x${string}`[]): readonly Buffer[] => [...new Set(wallets)].sort().map(bytes);
 
-/** Keeps look-ups in PostgreSQL, for all processes. A claim is lost when it lapses, so a dead process holds up nobody. */
+/**
+ * Stores look-ups in PostgreSQL, shared by all processes. Claims lapse, so a dead process does not hold up the others.
+ */
 export function createLookupStore(pool: pg.Pool): LookupStore {
   return {
     async known(basis, wallets) {
@@ -138,7 +140,7 @@ const markOf = ({ block, hash, nonce }: MarkRow): KnownBlock => ({
   nonce: hex(nonce),
 });
 
-/** Remembers final blocks by which nodes are checked, for all processes. */
+/** Stores the final blocks against which nodes are checked, shared by all processes. */
 export function createMarkStore(pool: pg.Pool): MarkStore {
   const one = async (text: string, values: readonly unknown[]) => {
     const { rows } = await pool.query<MarkRow>(text, [...values]);
