@@ -14,10 +14,10 @@ SELECT make_permanent('verdict');
 GRANT SELECT, INSERT ON verdict TO trust_api;
 
 COMMENT ON TABLE verdict IS 'Signed verdicts of the arbiter and their corrections (docs/arbiter.md). Permanent.';
-COMMENT ON COLUMN verdict.supersedes IS 'the verdict that this one corrects; null: it is an original';
+COMMENT ON COLUMN verdict.supersedes IS 'the verdict that this one corrects; null for an original verdict';
 COMMENT ON COLUMN verdict.request IS 'the request that was decided';
 COMMENT ON COLUMN verdict.document IS 'the signed document, byte for byte';
-COMMENT ON COLUMN verdict.sha256 IS 'of the document';
+COMMENT ON COLUMN verdict.sha256 IS 'SHA-256 of the document';
 
 CREATE FUNCTION queue_verdict() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -32,7 +32,7 @@ CREATE TABLE verdict_transfer (
   network text NOT NULL,
   tx bytea NOT NULL CHECK (length(tx) = 32),
   log_index int NOT NULL CHECK (log_index >= 0),
-  -- No foreign key: it would keep TRUNCATE from reaching the trigger that rejects it.
+  -- No foreign key, because TRUNCATE would fail on it before reaching the trigger that rejects it.
   verdict text NOT NULL CHECK (verdict ~ '^[0-9a-f]{32}$'),
   PRIMARY KEY (network, tx, log_index)
 );

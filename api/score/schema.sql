@@ -13,12 +13,12 @@ CREATE INDEX inflow_used ON inflow (used_at);
 GRANT SELECT, INSERT, UPDATE, DELETE ON inflow TO trust_api;
 
 COMMENT ON TABLE inflow IS 'Cache: totals of USDC transfers to a wallet, for the score (api/score/lookup/inflows.ts).';
-COMMENT ON COLUMN inflow.basis IS 'SHA-256 of what the totals are counted from: first block and ignored addresses';
+COMMENT ON COLUMN inflow.basis IS 'SHA-256 of the first block and the ignored addresses';
 COMMENT ON COLUMN inflow.through IS
-  'final block up to which transfers are counted; through_hash and through_nonce are its lookup_mark; null: nothing counted yet';
-COMMENT ON COLUMN inflow.inflows IS 'count, sums by sender, and who had sent the most since which block';
-COMMENT ON COLUMN inflow.claimed_by IS 'the process that is reading more transfers; null: none';
-COMMENT ON COLUMN inflow.claimed_until IS 'when another process may read on';
+  'final block up to which transfers are counted; through_hash and through_nonce are its lookup_mark; null if nothing is counted yet';
+COMMENT ON COLUMN inflow.inflows IS 'count, sums by sender, and the largest sender as of each block in which it changed';
+COMMENT ON COLUMN inflow.claimed_by IS 'the process that is reading more transfers, or null';
+COMMENT ON COLUMN inflow.claimed_until IS 'when another process may continue reading';
 COMMENT ON COLUMN inflow.used_at IS 'last use, to the day';
 
 CREATE TABLE score_lookup (
@@ -31,10 +31,10 @@ CREATE TABLE score_lookup (
 CREATE INDEX score_lookup_made ON score_lookup (made_at);
 GRANT SELECT, INSERT, UPDATE, DELETE ON score_lookup TO trust_api;
 
-COMMENT ON TABLE score_lookup IS 'Cache: what was found out about a wallet''s payees, for the score.';
+COMMENT ON TABLE score_lookup IS 'Cache: look-ups about a wallet''s payees, for the score.';
 COMMENT ON COLUMN score_lookup.basis IS 'as in inflow';
-COMMENT ON COLUMN score_lookup.block IS 'final block as of which it was found';
-COMMENT ON COLUMN score_lookup.found IS 'its largest funder, and what was found about each payee';
+COMMENT ON COLUMN score_lookup.block IS 'final block of the look-up';
+COMMENT ON COLUMN score_lookup.found IS 'the wallet''s largest funder, and the result for each payee';
 
 CREATE TABLE lookup_mark (
   block bigint PRIMARY KEY,
@@ -50,7 +50,7 @@ COMMENT ON TABLE lookup_mark IS
   'Final blocks that contain an authorized payment. A node that reports the payment''s nonce has that block.';
 COMMENT ON COLUMN lookup_mark.nonce IS 'nonce of the payment';
 COMMENT ON COLUMN lookup_mark.newest_at IS
-  'when this was found to be the newest final block with an authorized payment; null: it was found as an older one';
+  'when this was found to be the newest final block with an authorized payment; null if it was found as an older one';
 
 CREATE TABLE lookup_budget (
   hour int NOT NULL,
@@ -63,4 +63,4 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON lookup_budget TO trust_api;
 COMMENT ON TABLE lookup_budget IS 'Requests to nodes that clients caused, by hour.';
 COMMENT ON COLUMN lookup_budget.hour IS 'hours since 1970';
 COMMENT ON COLUMN lookup_budget.client IS
-  'the purpose, then an address, "network " and a network, or nothing for all clients together; the score''s purpose is empty';
+  'the purpose, followed by an address, by "network " and a network, or by nothing for the total of all clients; the score''s purpose is empty';
