@@ -18,7 +18,10 @@ const ESCROW = parseAbi([
 
 type Signed = Pick<WatchedPayment, "payer" | "nonce">;
 
-/** Reads which authorizations are used at a final block, from two nodes in turn. @throws Error if they disagree */
+/**
+ * Creates a reader of which authorizations are used as of a final block, according to two nodes.
+ * @throws Error if they disagree
+ */
 export const createFinalView = ({ client, finality }: Pick<ChainReader, "client" | "finality">) =>
   discreet(async (payments: readonly Signed[]): Promise<FinalView> => {
     const { number, time } = await finality.readTwice();
@@ -30,7 +33,7 @@ export const createFinalView = ({ client, finality }: Pick<ChainReader, "client"
     return { time, used: new Set(payments.flatMap(({ nonce }, place) => (one[place] ? [nonce] : []))) };
   });
 
-/** The chain as exams read it, by nodes that may lag or have holes. It pays in USDC and nothing else. */
+/** Creates the ledger that exams read, from nodes that may lag or have gaps. It supports only USDC. */
 export function createExamLedger(
   { client, logs }: Pick<ChainReader, "client" | "logs">,
   network: Network = EXAM_NETWORK,
@@ -42,7 +45,7 @@ export function createExamLedger(
     mayLag: true,
     now: discreet(async () => Number((await client.getBlock()).timestamp)),
     block: discreet(async () => (await client.getBlock()).number),
-    // In one call, so that all of it comes from one node at one block.
+    // In one call, so that all values come from one node at one block.
     read: discreet(async ({ from, payee = from, nonces }) => {
       const states = nonces.map((nonce) => ({ nonce, state: usdc.isUsed(from, nonce) }));
       const [balance, paused] = [usdc.balanceOf(from), usdc.isPaused()];
@@ -72,7 +75,10 @@ export function createExamLedger(
   };
 }
 
-/** Looks for the newest block. Null where the node answers without one, as one does that is asked too often. */
+/**
+ * Creates a function that returns the newest block, or null if the node responds without one, as a rate-limited node
+ * does.
+ */
 export const createHeadLook =
   ({ client }: Pick<ChainReader, "client">) =>
   async (): Promise<bigint | null> => {

@@ -5,19 +5,19 @@ import type { Address } from "../platform/wallet.ts";
 import { CONSENT_DAYS } from "./products.ts";
 import type { Consent, ExaminedRequest, ExamOrder } from "./record.ts";
 
-/** A line of an origin's file: this wallet may buy exams of what is under this path, until then. */
+/** A line of an origin's file: until it expires, this wallet may buy exams of anything under this path. */
 export interface ConsentLine {
-  /** In lower case. */
+  /** In lowercase. */
   readonly wallet: Address;
-  /** Begins and ends with a slash. `/` is the whole origin. */
+  /** Starts and ends with a slash. `/` is the whole origin. */
   readonly prefix: string;
   /** ISO 8601. */
   readonly expires: string;
-  /** As the file has it, with single spaces. */
+  /** As in the file, with single spaces. */
   readonly text: string;
 }
 
-/** A line that is addressed to us and gives no consent. */
+/** A line addressed to us that does not give consent. */
 export interface LineFault {
   /** Counted from 1. */
   readonly line: number;
@@ -30,16 +30,19 @@ export interface ConsentFile {
   readonly faults: readonly LineFault[];
 }
 
-/** What the line of one wallet has to cover: the examined URL, and the other one if the order names one. */
+/** The URLs that a wallet's line must cover: the examined one, and the other one if the order names it. */
 export interface Wanted {
   readonly url: string;
   readonly other: string | null;
 }
 
-/** Where an origin says who may buy exams of it. Nothing is asked of a seller before this file was read. */
+/**
+ * Returns the URL of the file in which an origin names the wallets that may buy exams of it. Until this file has been
+ * read, nothing else is requested from a seller.
+ */
 export const consentUrl = (origin: string): string => `${origin}/.well-known/x402-exam.txt`;
 
-/** The line to place there. */
+/** Returns the line to add to that file. */
 export const consentLine = (
   host: string,
   { wallet, prefix, expires }: Readonly<Record<"wallet" | "prefix" | "expires", string>>,
@@ -50,7 +53,10 @@ const MOST_BYTES = 65_536;
 const MOST_FAULTS = 10;
 const FORM = "x402-exam v1 <our host> <wallet> <path prefix> <expiry>";
 
-/** Reads an origin's file. Lines to other services are left alone. @param host ours, with its port if it has one */
+/**
+ * Parses an origin's file. Lines addressed to other services are ignored.
+ * @param host our host, with its port if it has one
+ */
 export function readConsent(file: Uint8Array, host: string, now: Date): ConsentFile {
   const [lines, faults]: [ConsentLine[], LineFault[]] = [[], []];
   const all = new TextDecoder().decode(file.subarray(0, MOST_BYTES)).split(/\r\n|\r|\n/, MOST_LINES);
@@ -70,7 +76,7 @@ export function readConsent(file: Uint8Array, host: string, now: Date): ConsentF
 const isOurs = ([tag, ...rest]: readonly string[], host: string): boolean =>
   tag?.toLowerCase() === "x402-exam" && rest.some((field) => field.toLowerCase() === host.toLowerCase());
 
-/** @returns what is wrong with the line, and what would be right */
+/** @returns the parsed line, or what is wrong with it and what would be right */
 function readLine(fields: readonly string[], host: string, now: Date): ConsentLine | string {
   const [, version, ours, wallet = "", path = "", expires = "", ...more] = fields;
   if (version !== "v1" || ours?.toLowerCase() !== host.toLowerCase()) return `expected ${FORM}`;
@@ -84,10 +90,10 @@ function readLine(fields: readonly string[], host: string, now: Date): ConsentLi
 
 const MOST_PATH = 256;
 
-/** A path in its one form as a prefix, with a slash at its end. */
+/** Returns a path in its canonical form as a prefix, with a slash at the end. */
 export const asPrefix = (path: string): string => (path.endsWith("/") ? path : `${path}/`);
 
-/** Why a path is no prefix, and what would be right; null if it is one. */
+/** Returns why a path is not a valid prefix, and what would be right; null if it is valid. */
 export function pathFault(path: string): string | null {
   const isPlain = /^\/([\w.~!$&'()*+,=:@-]+\/)*[\w.~!$&'()*+,=:@-]*$/.test(path) && !/\/\.+(\/|$)/.test(path);
   if (isPlain && path.length <= MOST_PATH) return null;
@@ -109,15 +115,15 @@ function expiryFault(expires: string, now: Date): string | null {
 const DAY_MS = 86_400_000;
 const SUGGESTED_DAYS = 30;
 
-/** A month from now, in whole seconds. */
+/** Returns the time `SUGGESTED_DAYS` from now, in whole seconds. */
 export const suggestedExpiry = (now: Date): string =>
   new Date(now.getTime() + SUGGESTED_DAYS * DAY_MS).toISOString().replace(/\.\d+Z$/, "Z");
 
 const shown = (text: string): string => JSON.stringify(text.length <= 80 ? text : `${text.slice(0, 80)}…`);
 
 /**
- * Whether a URL's path is the prefix or lies under it. A path that servers may read in more than one way lies under
- * nothing but the whole origin.
+ * Returns whether a URL's path equals the prefix or is under it. Only the whole origin covers a path that servers may
+ * interpret in more than one way.
  */
 export function isUnder(prefix: string, url: string): boolean {
   if (prefix === "/") return true;
@@ -125,7 +131,7 @@ export function isUnder(prefix: string, url: string): boolean {
   return path !== null && `${path}/`.startsWith(prefix);
 }
 
-/** A path without its escapes; null if some server could take it for another one. */
+/** Returns a path without its escapes, or null if a server could interpret it as another path. */
 function plainPath(pathname: string): string | null {
   if (/[;\\]|\/\/|%(0|1|25|2e|2f|3b|5c|7f)/i.test(pathname)) return null;
   const path = decoded(pathname);
@@ -144,28 +150,31 @@ function decoded(path: string): string | null {
 const coversBoth = ({ prefix }: Pick<ConsentLine, "prefix">, { url, other }: Wanted): boolean =>
   isUnder(prefix, url) && (other === null || isUnder(prefix, other));
 
-/** Of the lines that cover an order, the widest: a narrower one beside it hides no FAIL from the record of the whole. */
+/**
+ * Returns the widest of the lines that cover an order, so that a narrower line cannot hide a FAIL from the record of
+ * the whole.
+ */
 export const widest = (lines: readonly ConsentLine[], wanted: Wanted): ConsentLine | null =>
   lines
     .filter((line) => coversBoth(line, wanted))
     .toSorted((one, other) => one.prefix.length - other.prefix.length)[0] ?? null;
 
-/** Whether a line that was valid when it was read has not expired since then. */
+/** Returns whether a line that was valid when it was read has not expired since then. */
 export const isInTime = ({ expires }: Pick<ConsentLine, "expires">, now: Date): boolean =>
   Date.parse(expires) > now.getTime();
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-/** A URL in public: without its query, which is its buyer's text. */
+/** Returns a URL as it is published: without its query, which is the buyer's text. */
 export function bareUrl(url: string): { readonly url: string; readonly querySha256: string | null } {
   const [bare = url] = url.split("?", 1);
   return { url: bare, querySha256: bare === url ? null : sha256(url.slice(bare.length + 1)) };
 }
 
-/** A body in public: its digest alone. */
+/** Returns a body as it is published: only its SHA-256. */
 export const bodySha256 = (body: string | null): string | null => (body === null ? null : sha256(body));
 
-/** An examined request in public. */
+/** Returns an examined request as it is published. */
 export function requestDocument(order: ExaminedRequest & Pick<ExamOrder, "other">) {
   const { method, url, body, contentType, other } = order;
   const asked = bareUrl(url);
@@ -179,7 +188,7 @@ export function requestDocument(order: ExaminedRequest & Pick<ExamOrder, "other"
   };
 }
 
-/** The origin's line in public. */
+/** Returns the origin's line as it is published. */
 export const consentDocument = ({ prefix, ...line }: Consent) => ({
   kind: "file" as const,
   ...line,

@@ -4,15 +4,18 @@ import type { CheckResult } from "../../packages/seller-check/src/exam/vocabular
 import { bareUrl, bodySha256 } from "./consent.ts";
 import type { ChainSettlement, KeptBody, KeptExchange } from "./record.ts";
 
-/** How much of a body is kept, in bytes. */
+/** The length to which a body is kept. */
 const KEPT_BYTES = 4_096;
-/** How much of one header's value, or of a statement, is kept. */
+/** The length to which a header's value or a statement is kept. */
 const KEPT_CHARACTERS = 4_096;
 const HEADERS = ["payment-signature", "x-payment"] as const;
 
 const sha256 = (data: Uint8Array | string): string => createHash("sha256").update(data).digest("hex");
 
-/** A seller's words as text that every store and page takes: well formed, without control characters, bounded. */
+/**
+ * Returns a seller's text in a form that is safe for every store and page: well formed, without control characters, and
+ * bounded.
+ */
 function tame(text: string): string {
   const whole = text.toWellFormed().replace(/[\p{Cc}\u2028\u2029]/gu, "\ufffd");
   return whole.length <= KEPT_CHARACTERS ? whole : `${whole.slice(0, KEPT_CHARACTERS).toWellFormed()}…`;
@@ -21,7 +24,7 @@ function tame(text: string): string {
 const tameAll = (headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [tame(name), tame(value)]));
 
-/** A body up to some length, with the digest of all of it. */
+/** Returns the start of a body, with the digest of all of it. */
 export function keptBody(body: Uint8Array): KeptBody {
   const isWhole = body.length <= KEPT_BYTES;
   const beginning = body.subarray(0, KEPT_BYTES);
@@ -32,7 +35,7 @@ export function keptBody(body: Uint8Array): KeptBody {
     : { ...measure, text, base64: null };
 }
 
-/** Null if it is not text. A character that the cut divides is dropped. */
+/** Returns null if it is not text. Drops a character that the cut divides. */
 function decoded(bytes: Uint8Array, isWhole: boolean): string | null {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes, { stream: !isWhole });
@@ -51,15 +54,18 @@ const kept = ({ number, request, answer, failure }: Exchange): KeptExchange => (
   failure: failure === null ? null : tame(failure),
 });
 
-/** A payment's header is ours, and whole. The buyer's text, in the query and the body, is told by its digest alone. */
+/**
+ * The header of a payment is ours and is kept in full. The buyer's text, in the query and the body, is kept only as a
+ * digest.
+ */
 function keptRequest({ url, body, ...request }: Exchange["request"]): KeptExchange["request"] {
   return { ...request, ...bareUrl(url), bodySha256: bodySha256(body) };
 }
 
-/** URLs in our statements, without their queries. */
+/** Removes the queries from URLs in our statements. */
 const withoutQueries = (text: string): string => text.replaceAll(/(https?:\/\/[^\s?]+)\?[^\s,]*/gi, "$1");
 
-/** Statements repeat what a seller said, and name what was asked for. */
+/** Returns the checks as they are kept. Statements may quote the seller and name requested URLs. */
 export const keptChecks = (results: readonly CheckResult[]): readonly CheckResult[] =>
   results.map(({ reason, findings, ...result }) => ({
     ...result,
@@ -73,9 +79,9 @@ interface Seen {
 }
 
 /**
- * The evidence as text: JSON of every exchange, and of what the chain showed. A payment that somebody could still submit
- * is left out, wherever it stands: in a request, or in what the seller said of it.
- * @param isSpent whether the authorization with this nonce is used, or can never be
+ * Returns the evidence as text: JSON of every exchange and of the payments on the chain. A payment that somebody could
+ * still submit is left out wherever it appears, in a request or in the seller's answer.
+ * @param isSpent whether the authorization with this nonce is used or can never be
  */
 export function evidenceOf({ exchanges, settlements }: Seen, isSpent: (nonce: string) => boolean): string {
   const read = settlements.map(({ value, ...settled }) => ({ ...settled, value: value.toString() }));
@@ -90,7 +96,7 @@ export function evidenceOf({ exchanges, settlements }: Seen, isSpent: (nonce: st
   return text;
 }
 
-/** Our own header, read back. */
+/** Parses a header that we sent. */
 function paymentIn(header: string): { readonly nonce: string | null; readonly signature: string | null } {
   const { payload } = JSON.parse(Buffer.from(header, "base64").toString()) as {
     payload?: { signature?: string; authorization?: { nonce?: string } };

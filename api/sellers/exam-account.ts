@@ -7,38 +7,38 @@ import type { Commitments } from "./exam-work-store.ts";
 import { MOST_OPEN, mostSpent, PAYMENTS_A_RUN } from "./products.ts";
 import type { ExamOrder } from "./record.ts";
 
-/** Pays in exams. */
+/** The account that pays in exams. */
 export interface ExamAccount {
   readonly address: Address;
   balance(): Promise<bigint>;
 }
 
 /**
- * What an authorization may take from the account that signs it. USDC wants a time after `validAfter` and before
- * `validBefore`: where there is none between them, nothing.
+ * Returns the most that an authorization can take from the account that signs it. USDC requires a time after
+ * `validAfter` and before `validBefore`. If there is no second between them, it can take nothing.
  */
 export function costOf({ from, to, value, validAfter, validBefore }: Authorization): bigint {
   const isNever = validBefore <= validAfter + 1n;
   return isNever || to.toLowerCase() === from.toLowerCase() ? 0n : value;
 }
 
-/** What the seller quoted when the exam was ordered. */
+/** The seller's quote when the exam was ordered. */
 type Quoted = Pick<ExamOrder, "payTo" | "amount">;
 
-/** Why an exam must not sign this; null if it may. */
+/** Returns why an exam must not sign this, or null if it may. */
 export function unfit(authorization: Authorization, { payTo, amount }: Quoted, payer: Address): string | null {
   const cost = costOf(authorization);
   if (authorization.from.toLowerCase() !== payer) return "it is from another account";
   if (cost > amount) return "it is for more than the seller quoted when the exam was ordered";
-  // What an escrow collects is held for the quoted recipient: the nonce is the hash of the hold's terms.
+  // An escrow collects only for the quoted recipient, because the nonce is the hash of the hold's terms.
   if (cost > 0n && authorization.to.toLowerCase() !== payTo && !isCollector(authorization.to))
     return "it is for another recipient";
   return null;
 }
 
 /**
- * Signs for one run, and nothing beyond what was quoted.
- * @param note writes an authorization down before it is signed, with its cost
+ * Returns a payer that signs for one run, within the seller's quote.
+ * @param note stores an authorization and its cost before it is signed
  */
 export function guardedPayer(
   payer: Payer,
@@ -54,7 +54,7 @@ export function guardedPayer(
       const wrong = unfit(message, quoted, address);
       if (wrong !== null) throw new Error(`an exam does not sign an authorization: ${wrong}`);
       spent += costOf(message);
-      if (spent > PAYMENTS_A_RUN * quoted.amount + 1n) throw new Error("an exam has signed all that a run may");
+      if (spent > PAYMENTS_A_RUN * quoted.amount + 1n) throw new Error("an exam has signed its maximum for one run");
       await note(message, costOf(message));
       return payer.signTypedData(data);
     },
@@ -62,18 +62,18 @@ export function guardedPayer(
 }
 
 export interface Means extends Commitments {
-  /** Of our account. */
+  /** Our account's balance. */
   readonly balance: bigint;
-  /** What exams may spend in 24 hours. */
+  /** The limit for exams in 24 hours. */
   readonly daily: bigint;
 }
 
-/** Why no exam at this price can be sold at the moment; null if one can. */
+/** Returns why no exam at this price can be sold right now, or null if one can. */
 export function noRoom({ open, openExams, owed, kept, signed, balance, daily }: Means, amount: bigint): string | null {
   if (openExams >= MOST_OPEN) return `${openExams} exams are open, and no more are sold until one has ended.`;
   const needed = open + mostSpent(amount);
   if (needed + owed + kept > balance) return "The account that exams pay from is short of funds at the moment.";
   if (signed + needed > daily)
-    return `Exams may spend ${formatUsd(daily)} USDC in 24 hours, and that is used up for now.`;
+    return `Exams may spend ${formatUsd(daily)} USDC in 24 hours, and that limit has been reached.`;
   return null;
 }

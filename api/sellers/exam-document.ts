@@ -19,7 +19,7 @@ import type { Exam, ExamOrder } from "./record.ts";
 
 const iso = (date: Date | null): string | null => date?.toISOString() ?? null;
 
-/** A check with the remedy of each finding. */
+/** Returns a check with the remedy for each finding. */
 export const checkDocument = ({ findings, ...result }: CheckResult) => ({
   ...result,
   weight: CHECK_WEIGHTS[result.check],
@@ -38,14 +38,14 @@ const orderFields = ({ settlement, payment, againOf, ...order }: ExamOrder) => (
   again_of: againOf,
 });
 
-/** Where an exam is: its status, its record, and its evidence once it has ended. */
+/** Returns an exam's links: its status, its record, and its evidence, which exists once it has ended. */
 const examLinks = (baseUrl: string, id: string) => ({
   exam_url: `${baseUrl}${examPath(id)}`,
   cert_url: certUrl(baseUrl, { id }),
   evidence_url: evidenceUrl(baseUrl, { id }),
 });
 
-/** The answer to an order. */
+/** Returns the response to an order. */
 export const orderedDocument = (order: Pick<ExamOrder, "id" | "origin" | "payTo" | "amount">, baseUrl: string) => ({
   id: order.id,
   status: "incomplete",
@@ -57,7 +57,7 @@ export const orderedDocument = (order: Pick<ExamOrder, "id" | "origin" | "payTo"
   ceiling: formatUsd(SELLER_CEILING),
 });
 
-/** What has become of an order. Members of one that has ended never change, but for `correction` and `refund`. */
+/** Returns the status of an order. After the exam has ended, only `correction` and `refund` can change. */
 export function examStatus({ order, result, correction, refund }: Exam, baseUrl: string) {
   const common = { id: order.id, ...examLinks(baseUrl, order.id), ...orderFields(order) };
   if (result === null)
@@ -80,7 +80,7 @@ export function examStatus({ order, result, correction, refund }: Exam, baseUrl:
   };
 }
 
-/** What anybody may know before an exam. */
+/** Returns the terms that are public before an exam. */
 export const examTerms = (baseUrl: string) => ({
   price: formatUsd(EXAM_PRICE),
   ceiling: formatUsd(SELLER_CEILING),
@@ -102,5 +102,5 @@ export const examTerms = (baseUrl: string) => ({
   },
 });
 
-/** In one sentence, for buyers. */
-export const EXAM_DESCRIPTION = `Examines a paid x402 endpoint as a buyer that pays: is it charged once, as quoted, bound to its request, safe to retry? The seller may ask for at most ${briefUsd(SELLER_CEILING)} USDC a payment.`;
+/** The description for buyers, in one sentence. */
+export const EXAM_DESCRIPTION = `Examines a paid x402 endpoint as a buyer that pays: is it charged once, as quoted, bound to its request, safe to retry? The seller may ask for at most ${briefUsd(SELLER_CEILING)} USDC per payment.`;

@@ -9,7 +9,7 @@ import { claimFault, type GuardSettings, type TargetFault } from "../platform/we
 import { SELLER_CEILING } from "./products.ts";
 import type { Consent, ExaminedRequest } from "./record.ts";
 
-/** Why an exam is refused. Nothing is charged then. */
+/** The reasons for which an exam is refused. A refused exam is not charged. */
 export const REFUSALS = {
   not_public: "the address is not a public one that an exam may visit",
   own_service: "we do not examine ourselves",
@@ -27,7 +27,7 @@ export interface Refusal {
   readonly detail: string;
 }
 
-/** What is fixed when an exam is ordered: nothing else is ever signed. JSON, for the journal. */
+/** The terms fixed when an exam is ordered. Payments on other terms are never signed. JSON, for the journal. */
 export interface Settled {
   readonly origin: string;
   readonly payTo: Address;
@@ -38,20 +38,20 @@ export interface Settled {
 
 /** A request for an exam: JSON, so that the journal can store it. */
 export interface ExamRequest extends ExaminedRequest {
-  /** Another URL of the same origin; null if none was named. */
+  /** Another URL of the same origin, or null if none was named. */
   readonly other: string | null;
   /** In atomic units. */
   readonly maxPrice: string;
-  /** Null until the intake has looked. */
+  /** Null until the intake has looked at the seller. */
   readonly settled: Settled | null;
 }
 
 export interface RequestSettings extends GuardSettings {
-  /** Where we are published; no exam goes there. */
+  /** The public URL of this service, which exams never visit. */
   readonly baseUrl: string;
 }
 
-/** An unpaid request by any other method may do more than ask for a quote. */
+/** An unpaid request with any other method could do more than request a quote. */
 export const METHODS = ["GET", "POST"] as const;
 const MOST_URL = 2_048;
 const MOST_BODY = 8_192;
@@ -60,12 +60,12 @@ const FAULTS: Readonly<Record<TargetFault, string>> = {
   scheme: "expected an http or https URL",
   credentials: "the URL has credentials in it",
   port: "only the ports 80 and 443 are visited",
-  name: "the name is none of the public Internet",
-  address: "the address is none of the public Internet",
+  name: "the name does not belong to the public Internet",
+  address: "the address does not belong to the public Internet",
   own_host: REFUSALS.own_service,
 };
 
-/** What is wrong with the URL itself, before anything is asked. */
+/** Returns what is wrong with the URL itself, before anything is requested. */
 export function urlRefusal(text: string, settings: RequestSettings): Refusal | null {
   const url = parseTarget(text);
   if (url === null) return { code: "not_public", detail: "expected an absolute URL" };
@@ -75,7 +75,7 @@ export function urlRefusal(text: string, settings: RequestSettings): Refusal | n
   return { code: fault === "own_host" ? "own_service" : "not_public", detail: FAULTS[fault] };
 }
 
-/** A URL without its fragment, which no request carries; null if it is none. */
+/** Parses a URL and drops its fragment, which is never sent. Returns null if it is not a URL. */
 function parseTarget(text: string): URL | null {
   if (!URL.canParse(text)) return null;
   const url = new URL(text);
@@ -88,7 +88,7 @@ const price = z
   .regex(/^\d{1,4}(\.\d{1,6})?$/, "expected an amount of USDC, like 0.05")
   .transform((text) => atomic(text));
 
-/** Exactly, without floats. */
+/** Converts without floats, so the result is exact. */
 function atomic(text: string): bigint {
   const [whole = "0", fraction = ""] = text.split(".");
   return BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, "0"));
@@ -96,7 +96,7 @@ function atomic(text: string): bigint {
 
 const body = z.strictObject({
   url: z.string().min(1).max(MOST_URL).describe("The paid endpoint."),
-  method: z.enum(METHODS).optional().describe("GET, or POST where there is a body."),
+  method: z.enum(METHODS).optional().describe("GET, or POST if there is a body."),
   body: z.string().max(MOST_BODY).optional().describe("A body that the endpoint sells a result for."),
   content_type: z
     .string()
@@ -115,7 +115,7 @@ const body = z.strictObject({
 /** The body as documented to callers. */
 export const EXAM_BODY = z.object({ ...body.shape, max_price: z.string().optional() });
 
-/** The body of `POST /test/seller`, by its form alone. */
+/** The body of `POST /test/seller`. Only its form is checked. */
 export const EXAM_REQUEST: z.ZodType<ExamRequest> = body.transform((given, issues): ExamRequest => {
   const sent = given.body ?? null;
   const method = given.method ?? (sent === null ? "GET" : "POST");
@@ -137,27 +137,28 @@ export const EXAM_REQUEST: z.ZodType<ExamRequest> = body.transform((given, issue
   };
 });
 
-/** At the same origin: what may be visited at `url` may be visited there, and nothing else. */
+/** Returns the other URL, which must be at the origin of `url`, because an exam may visit only that. */
 function otherOf(text: string, resource: ExaminedRequest): string | { readonly refused: string } {
   const route = namedRoute(text, resource);
   return typeof route === "string" ? { refused: `it ${route}` } : route.url;
 }
 
-/** A refusal in one line, its code first. */
+/** Returns a refusal in one line, starting with its code. */
 export const worded = ({ code, detail }: Refusal): string => `${code}: ${detail}`;
 
-/** Identifies an examined request and where it is paid, as SHA-256. */
+/** Returns the SHA-256 that identifies an examined request and the network it is paid on. */
 export const requestKey = ({ url, method, body: sent, contentType }: ExaminedRequest, network: Network): Buffer =>
   createHash("sha256")
     .update(JSON.stringify([network, url, method, sent, contentType]))
     .digest();
 
 /**
- * 32 hex digits derived from the authorization that bought it: a sale makes one exam, however often it runs. The secret
- * keeps others from deriving it: the authorization is public, and what is not published is found by its id alone.
+ * Returns 32 hex digits derived from the authorization that bought the exam, so that a sale yields one exam, however
+ * often it runs. The secret keeps others from deriving the ID from the public authorization, because an unpublished
+ * exam can be found only by its ID.
  */
 export const examId = ({ network, asset, payer, nonce }: PaymentKey, secret: Uint8Array): string =>
   createHmac("sha256", secret).update(`seller exam|${network}|${asset}|${payer}|${nonce}`).digest("hex").slice(0, 32);
 
-/** The path of an exam's record. */
+/** Returns the path of an exam's record. */
 export const examPath = (id: string): string => `/exam/${id}`;

@@ -60,7 +60,7 @@ interface ResultColumns {
 /** An exam with its result and its correction. */
 export type ExamColumns = OrderColumns & ResultColumns;
 
-/** The exam `n` that was taken free of charge for this one, unless something of ours has ended it. */
+/** Selects the free exam `n` that was taken for this one, unless a fault of ours ended it. */
 export const TAKEN_AGAIN = (exam: string): string => `seller_exam n WHERE n.again_of = ${exam} AND NOT EXISTS (
     SELECT FROM seller_exam_result b WHERE b.exam = n.id AND b.is_our_fault)`;
 
@@ -75,13 +75,13 @@ const COLUMNS = `e.*, r.outcome, r.level, r.is_public, r.note, r.checks, r.evide
     'nonce', '0x' || encode(s.nonce, 'hex'), 'transaction', '0x' || encode(s.tx, 'hex'), 'block', s.block_number,
     'from', '0x' || encode(s.payer, 'hex'), 'to', '0x' || encode(s.pay_to, 'hex'), 'value', s.value::text)
     ORDER BY s.block_number, s.nonce) FROM seller_exam_settlement s WHERE s.exam = e.id) AS settlements`;
-/** Public results. */
+/** Selects public results. */
 export const ENDED = `SELECT ${COLUMNS} FROM seller_exam_result r JOIN seller_exam e ON e.id = r.exam
   LEFT JOIN seller_exam_correction c ON c.exam = r.exam WHERE r.is_public`;
 const GET = `SELECT ${COLUMNS} FROM seller_exam e LEFT JOIN seller_exam_result r ON r.exam = e.id
   LEFT JOIN seller_exam_correction c ON c.exam = e.id WHERE e.id = $1`;
 
-/** Orders and results of exams: rows are added, and nothing else. */
+/** Creates the store of orders and results of exams. Rows are only ever added. */
 export function createExamStore(pool: pg.Pool): ExamStore {
   return {
     adding: addingExam,
@@ -99,7 +99,7 @@ export function createExamStore(pool: pg.Pool): ExamStore {
   };
 }
 
-/** Fails with `NO_ROW` where another payment's order of the origin is open. */
+/** Fails with `NO_ROW` if the origin has an open order from another payment. */
 const KEEP_OPEN = `WITH kept AS (
     INSERT INTO seller_exam_open AS o (origin, payer, nonce, amount, until) VALUES ($1, $2, $3, $4, 'infinity')
     ON CONFLICT (origin) DO UPDATE SET payer = excluded.payer, nonce = excluded.nonce, amount = excluded.amount, until = 'infinity'
@@ -107,7 +107,7 @@ const KEEP_OPEN = `WITH kept AS (
     RETURNING 1)
   SELECT require_rows(count(*), 1) FROM kept`;
 
-/** The writes that add an order. Its origin has no other one until it has a result. */
+/** Returns the writes that add an order. Its origin cannot have another order until it has a result. */
 export const addingExam: ExamStore["adding"] = ({ payment, settlement, ...order }) => [
   {
     text: KEEP_OPEN,
@@ -214,14 +214,14 @@ function parseCorrection({ reason, corrected_at: at, granted_at: grantedAt, agai
   return { reason, at, free: grantedAt === null ? null : { grantedAt, exam: again } };
 }
 
-/** An exam whose row has a result. */
+/** Parses an exam whose row has a result. */
 export function parseEnded(row: ExamColumns): EndedExam {
   const exam = parse(row);
   if (exam.result === null) throw new Error(`the exam ${exam.order.id} has no result`);
   return { ...exam, result: exam.result };
 }
 
-/** An order as its row has it. */
+/** Parses an order's row. */
 export function parseOrder(row: OrderColumns): ExamOrder {
   return {
     id: row.id,
@@ -261,26 +261,26 @@ const parseResult = (row: ResultColumns, outcome: ExamResult["outcome"]): ExamRe
   validUntil: row.valid_until,
 });
 
-/** A result with its evidence, JSON of `KeptEvidence` as text. */
+/** A result with its evidence: `KeptEvidence` as JSON text. */
 export interface NewResult extends ExamResult {
   readonly evidence: string;
   /**
-   * What we owe for one that something of ours ended. `refund`: it stays under work until its buyer has been paid back.
-   * `another`: it was free of charge, and may be taken again. Absent for everything else.
+   * The debt to the buyer if a fault of ours ended the exam. `refund`: the work continues until the buyer has been paid
+   * back. `another`: the exam was free and may be taken again. Absent in all other cases.
    */
   readonly owes?: "refund" | "another" | undefined;
 }
 
-/** Exams as they are kept. Orders and results are added, and never changed. */
+/** Stores exams. Orders and results are added and never changed. */
 export interface ExamStore {
-  /** The writes that add one: the order, and the work that it means. */
+  /** Returns the writes that add an order and its work. */
   adding(order: ExamOrder): readonly Statement[];
   /**
-   * Adds the result and ends the work, unless a refund is owed; both or neither.
-   * @returns whether this run still held the exam; without its lease nothing is written
+   * Adds the result and ends the work unless a refund is owed, in one transaction.
+   * @returns whether this run still had its lease; without it, nothing is written
    */
   complete(id: string, run: string, result: NewResult): Promise<boolean>;
   get(id: string): Promise<Exam | null>;
-  /** JSON of `KeptEvidence`, as it is hashed; null while there is no result, and once it was removed. */
+  /** Returns `KeptEvidence` as JSON, exactly as hashed; null while there is no result and after its removal. */
   evidence(id: string): Promise<string | null>;
 }

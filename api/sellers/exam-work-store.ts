@@ -9,39 +9,39 @@ import type { ExamPaymentsEnd, WatchedPayments } from "./payment-fate.ts";
 import { COOLDOWN_MINUTES, EXAM_PRICE, MOST_RUNS, PAYMENTS_A_RUN } from "./products.ts";
 import type { Exam, ExamOrder } from "./record.ts";
 
-/** An order of an origin that was admitted, by the payment that buys it. */
+/** An admitted order for an exam of an origin, identified by the payment that buys it. */
 export interface OpenOrder {
   readonly origin: string;
   readonly payer: Address;
   readonly nonce: Hex;
-  /** What one payment of it costs. */
+  /** The price of one payment to the seller. */
   readonly amount: bigint;
 }
 
-/** What stands in an order's way in the database. */
+/** The database's facts that can keep an order from being opened. */
 export interface OriginState {
   /** Whether another order of the origin is open. */
   readonly isOpen: boolean;
-  /** For how many seconds the origin is left alone; 0 if it is not. */
+  /** Seconds until the origin can be examined again; 0 if it can be now. */
   readonly restsFor: number;
-  /** Of all other orders. */
+  /** The commitments of all other orders. */
   readonly commitments: Commitments;
 }
 
-/** What exams have taken from the account, or may take. In atomic units. */
+/** The amounts that exams have taken from the account or can still take, in atomic units. */
 export interface Commitments {
-  /** Of orders that are open: what they may still cost at most. */
+  /** The most that open orders can still cost. */
   readonly open: bigint;
   readonly openExams: number;
-  /** What buyers are owed. */
+  /** The amount owed to buyers. */
   readonly owed: bigint;
-  /** Signed by exams that have ended, and not settled, though it still could be. */
+  /** Signed by exams that have ended and not settled, although it still could be. */
   readonly kept: bigint;
-  /** Signed within 24 hours. */
+  /** Signed in the last 24 hours. */
   readonly signed: bigint;
 }
 
-/** An authorization that an earlier or the present run signed. */
+/** An authorization signed by this run or an earlier one. */
 export interface StoredSignature {
   readonly nonce: Hex;
   readonly run: string;
@@ -52,40 +52,45 @@ export interface StoredSignature {
 /** An exam that this process holds under a lease. */
 export interface TakenExam {
   readonly order: ExamOrder;
-  /** The lease. */
+  /** The lease's token. */
   readonly run: string;
-  /** How often it was taken before. */
+  /** The number of times it was taken before. */
   readonly attempts: number;
 }
 
-/** Exams without a result. An origin has one at a time, from the order to the result; any process may take it. */
+/**
+ * Exams without a result. An origin has at most one at a time, from the order to the result. Any process may take it.
+ */
 export interface ExamWork {
-  standing(origin: string): Promise<OriginState>;
+  originState(origin: string): Promise<OriginState>;
   /**
-   * Opens an order for a short while, within which its payment may begin to settle; from then on it is open until the
-   * payment is void or the exam has a result. The same payment may come again.
-   * @param judge why it must not be opened; null if it may
-   * @returns what it said
+   * Opens an order for a short time, during which its payment may begin to settle. From then on, it is open until the
+   * payment is void or the exam has a result. The same payment may open it again.
+   * @param judge returns why it must not be opened, or null
+   * @returns the result of `judge`
    */
-  open<Refusal>(order: OpenOrder, judge: (standing: OriginState) => Refusal | null): Promise<Refusal | null>;
+  open<Refusal>(order: OpenOrder, judge: (state: OriginState) => Refusal | null): Promise<Refusal | null>;
   commitments(): Promise<Commitments>;
   take(): Promise<TakenExam | null>;
-  /** Renews the lease. False once another process has the exam. */
+  /** Renews the lease. Returns false once another process has the exam. */
   keep(taken: TakenExam): Promise<boolean>;
-  /** Gives the exam back, for after some seconds. */
+  /** Releases the exam, to be taken again after this many seconds. */
   putBack(taken: TakenExam, seconds: number): Promise<void>;
-  /** What has to stay in the account when this exam is paid back: all that open orders may cost, and earlier refunds. */
+  /**
+   * Returns the amount that must stay in the account when this exam is paid back: the most that open orders can cost,
+   * and earlier refunds.
+   */
   reservedBefore(taken: TakenExam): Promise<bigint>;
-  /** What became of the payment that bought it; null until that is final. */
+  /** Returns the status of the payment that bought the exam, or null until that is final. */
   purchaseFate(order: ExamOrder): Promise<ExamPaymentsEnd | null>;
-  /** Ends what is left of an exam that has a result. With a refund it is written down; both or neither. */
+  /** Ends the remaining work of an exam that has a result and stores its refund, if any, in one transaction. */
   end(taken: TakenExam, refund: Exam["refund"]): Promise<void>;
-  /** Every authorization of the exam so far. */
+  /** Returns every authorization that the exam has signed. */
   signatures(id: string): Promise<readonly StoredSignature[]>;
   /**
-   * Writes down an authorization before it is signed.
-   * @param cost what it may take from the account
-   * @throws Error if the lease is lost, or the exam has signed all that it may
+   * Stores an authorization before it is signed.
+   * @param cost the most that it can take from the account
+   * @throws Error if the lease is lost or the exam has signed its maximum
    */
   note(taken: TakenExam, authorization: Authorization, cost: bigint): Promise<void>;
 }
@@ -93,21 +98,24 @@ export interface ExamWork {
 const LEASE = "interval '30 s'";
 const REST = `interval '${COOLDOWN_MINUTES} min'`;
 
-/** What has a result and is still under work owes its buyer a refund, and keeps nobody waiting. */
+/** An exam that has a result and still has work owes its buyer a refund. It does not block other orders. */
 const HAS_RESULT = (exam: string) => `EXISTS (SELECT FROM seller_exam_result x WHERE x.exam = ${exam}.exam)`;
 
-/** Longer than what is signed stays valid. */
+/** Longer than any authorization stays valid. */
 const KEPT_FOR = "interval '1 hour'";
 
-/** $1 is the origin, $2 and $3 the payment that asks, which does not stand in its own way. */
-const STANDING = `SELECT EXISTS (SELECT FROM seller_exam_open WHERE origin = $1 AND until > now()
+/** $1 is the origin. $2 and $3 are the payment of this order, which does not block itself. */
+const ORIGIN_STATE = `SELECT EXISTS (SELECT FROM seller_exam_open WHERE origin = $1 AND until > now()
     AND (payer, nonce) IS DISTINCT FROM ($2::bytea, $3::bytea)) AS is_open,
   greatest(0, ceil(extract(epoch FROM (SELECT max(ended_at) FROM seller_exam_result WHERE origin = $1) + ${REST} - now())))::int
     AS rests_for`;
 
 const WORST = `${MOST_RUNS} * (${PAYMENTS_A_RUN} * amount + 1)`;
 
-/** What an open exam has signed counts once, as what it may still cost. $1 and $2 are a payment whose order is left out. */
+/**
+ * An open exam's authorizations count only as part of what it can still cost. $1 and $2 are a payment whose order is
+ * left out.
+ */
 const COMMITMENTS = `SELECT o.*, (SELECT count(*) * ${EXAM_PRICE} FROM seller_exam_work w WHERE ${HAS_RESULT("w")}) AS owed,
   (SELECT coalesce(sum(s.cost), 0) FROM seller_exam_signature s JOIN seller_exam_result r ON r.exam = s.exam
     WHERE s.cost > 0 AND s.signed_at > now() - ${KEPT_FOR} AND s.valid_before > extract(epoch FROM now())
@@ -122,7 +130,7 @@ const OPEN = `INSERT INTO seller_exam_open AS o (origin, payer, nonce, amount, u
     amount = CASE WHEN o.until = 'infinity' THEN o.amount ELSE excluded.amount END, until = greatest(o.until, excluded.until)
   WHERE (o.payer, o.nonce) = (excluded.payer, excluded.nonce) OR o.until < now()`;
 
-/** Refunds that are owed for earlier orders come first. $1 is the exam. */
+/** Refunds for earlier orders come first. $1 is the exam. */
 const OWED_FIRST = `SELECT count(*)::int AS earlier FROM seller_exam_work w JOIN seller_exam_work own ON own.exam = $1
   WHERE ${HAS_RESULT("w")} AND (w.ordered_at, w.exam) < (own.ordered_at, own.exam)`;
 
@@ -131,7 +139,7 @@ const TAKE = `UPDATE seller_exam_work SET lease_token = $1, lease_until = now() 
     ORDER BY w.ordered_at, w.exam LIMIT 1 FOR UPDATE SKIP LOCKED)
   RETURNING exam, attempts`;
 
-/** Fails to add a row if the lease is lost, if this is one run too many, or if the exam has signed all that it may. */
+/** Adds no row if the lease is lost, if there are too many runs, or if the exam has signed its maximum. */
 const NOTE = `INSERT INTO seller_exam_signature (nonce, exam, run, pay_to, value, valid_after, valid_before, cost)
   SELECT $3, w.exam, $2, $4, $5, $6, $7, $8::numeric FROM seller_exam_work w JOIN seller_exam e ON e.id = w.exam
   WHERE w.exam = $1 AND w.lease_token = $2 AND w.lease_until > now()
@@ -144,21 +152,21 @@ const PURCHASE = `SELECT state, final_at IS NOT NULL AS final FROM payment
 const END = `WITH ended AS (DELETE FROM seller_exam_work WHERE exam = $1 AND lease_token = $2 RETURNING exam)
   INSERT INTO seller_exam_refund (exam, tx, block_number) SELECT exam, $3, $4 FROM ended WHERE $3::bytea IS NOT NULL`;
 
-/** Exams without a result, for all processes. */
+/** Stores exams without a result, shared by all processes. */
 export function createExamWork(pool: pg.Pool): ExamWork {
   return {
-    standing: (origin) => standing(pool, { origin, payer: null, nonce: null }),
+    originState: (origin) => originState(pool, { origin, payer: null, nonce: null }),
     open: (order, judge) =>
       inTransaction(pool, async (client) => {
-        // What is open is counted by one order at a time.
+        // Open orders are counted by one transaction at a time.
         await lock(client, "seller exam orders");
-        const refused = judge(await standing(client, order));
+        const refused = judge(await originState(client, order));
         const { origin, payer, nonce, amount } = order;
         if (refused !== null) return refused;
         const values = [origin, bytes(payer), bytes(nonce), amount.toString()];
-        // Another one that ran out may have been paid for just now.
+        // Another order that had run out may just have been paid for.
         if ((await client.query(named(OPEN, values))).rowCount === 0)
-          return judge({ ...(await standing(client, order)), isOpen: true });
+          return judge({ ...(await originState(client, order)), isOpen: true });
         return null;
       }),
     commitments: () => commitments(pool, [null, null]),
@@ -207,7 +215,7 @@ export function createExamWork(pool: pg.Pool): ExamWork {
     async note({ order, run }, { nonce, to, value, validAfter, validBefore }, cost) {
       const amounts = [value, validAfter, validBefore, cost].map(String);
       const { rowCount } = await pool.query(named(NOTE, [order.id, run, bytes(nonce), bytes(to), ...amounts]));
-      if (rowCount !== 1) throw new Error("the exam is another process's, or has signed all that it may");
+      if (rowCount !== 1) throw new Error("another process has the exam, or it has signed its maximum");
     },
   };
 }
@@ -227,10 +235,10 @@ interface Asking {
   readonly nonce: Hex | null;
 }
 
-async function standing(connection: Connection, { origin, payer, nonce }: Asking): Promise<OriginState> {
+async function originState(connection: Connection, { origin, payer, nonce }: Asking): Promise<OriginState> {
   const payment = [payer && bytes(payer), nonce && bytes(nonce)];
   const { rows } = await connection.query<{ is_open: boolean; rests_for: number | null }>(
-    named(STANDING, [origin, ...payment]),
+    named(ORIGIN_STATE, [origin, ...payment]),
   );
   const [{ is_open, rests_for } = { is_open: false, rests_for: null }] = rows;
   return { isOpen: is_open, restsFor: rests_for ?? 0, commitments: await commitments(connection, payment) };
@@ -285,7 +293,7 @@ interface DueColumns {
   valid_before: string;
 }
 
-/** Published exams whose payments are not final yet, for all processes. */
+/** Stores published exams whose payments are not final yet, shared by all processes. */
 export const createExamWatch = (pool: pg.Pool): WatchedPayments => ({
   async due() {
     const { rows } = await pool.query<DueColumns>(named(DUE, []));

@@ -17,10 +17,13 @@ export interface FreeExamParts {
   readonly now: () => Date;
 }
 
-/** Takes an exam that was granted, on behalf of a client. @returns the answer to the order, the same each time */
+/**
+ * Takes a granted exam on behalf of a client.
+ * @returns the response to the order, the same each time
+ */
 export type TakeFree = (id: string, token: string, client: string) => Promise<ReturnType<typeof orderedDocument>>;
 
-/** One for each corrected exam, and one more for each that something of ours has ended. */
+/** Returns one ID per corrected exam, and another for each time a fault of ours ended the free one. */
 const freeExamId = (id: string, broken: number): string =>
   createHash("sha256")
     .update(["free exam", id, ...(broken === 0 ? [] : [broken])].join("|"))
@@ -28,14 +31,14 @@ const freeExamId = (id: string, broken: number): string =>
     .slice(0, 32);
 
 /**
- * The token tells who may take it: a competitor would do so while the seller is down. The seller is asked for its quote
- * now, since the old one may be as old as the correction.
+ * Only the holder of the token may take the exam, because a competitor would take it while the seller is down. It
+ * requests a new quote, because the old one may be as old as the correction.
  */
 export function createFreeExams({ store, grants, intake, baseUrl, now }: FreeExamParts): TakeFree {
   return async (id, token, client) => {
     const [corrected, grant] = isExamId(id) ? await Promise.all([store.get(id), grants.find(id)]) : [null, null];
     if (corrected === null || grant === null || grant.tokenSha256 !== tokenSha256(token))
-      throw new Problem("not_found", { detail: "There is no exam free of charge for this id and this token." });
+      throw new Problem("not_found", { detail: "No free exam matches this id and this token." });
     const freeId = freeExamId(id, grant.broken);
     const answer = async () => {
       const taken = await store.get(freeId);

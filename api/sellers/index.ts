@@ -39,7 +39,7 @@ export { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "./published/verification
 export { siteName } from "./record.ts";
 export { PATH_PREFIX } from "./schemas.ts";
 
-/** The published records of sellers. */
+/** Creates the published records of sellers. */
 export function createSellerRecords(
   { pool, now, keys: { signer } }: Platform,
   { baseUrl }: Config,
@@ -51,7 +51,7 @@ export function createSellerRecords(
   return {
     sellers,
     routes: under("Certification", publishedRoutes({ sellers, baseUrl })),
-    /** What sellers' records answer at the addresses that they share with agents' certificates. */
+    /** The records of sellers at the URLs that they share with agents' certificates. */
     shared: sellerAddresses({ sellers, publicLog, baseUrl, now }),
     async payeeUrl(text: string): Promise<string | null> {
       const wallet = parseAddress(text);
@@ -63,7 +63,7 @@ export function createSellerRecords(
 
 interface ExamNeeds {
   readonly payments: Pick<Payments, "settler" | "simulators">;
-  /** Of the service, besides where it is paid and where exams are paid from. */
+  /** The service's wallets other than its payee and the payer of exams. */
   readonly ownWallets: readonly string[];
   readonly passingShop: PassingShop;
 }
@@ -71,7 +71,7 @@ interface ExamNeeds {
 /** Sellers see the address with its checksum. */
 const examPayer = ({ address, signTypedData }: SigningAccount) => ({ address: getAddress(address), signTypedData });
 
-/** Exams of sellers: their sale, and their runs where an account pays for them. */
+/** Creates exams of sellers: their sale, and their runs if an account pays for them. */
 export function createExams(
   platform: Platform,
   config: Config,

@@ -27,15 +27,18 @@ import type { ProbeStore } from "./orders-store.ts";
 import type { Consent, ExaminedRequest } from "./record.ts";
 import type { Visitor } from "./visitor-web.ts";
 
-/** What a seller answered to an unpaid request. */
+/** A seller's response to an unpaid request. */
 export type SellerQuote = { readonly refusal: Refusal } | { readonly payTo: Address; readonly amount: string };
 
-/** An origin's file, and the quote if a line of it covers the request; null if the seller was not asked. JSON. */
+/**
+ * An origin's file, and the quote if a line of it covers the request. The quote is null if the seller was not
+ * contacted. JSON.
+ */
 export interface ProbeResult extends ConsentFile {
   readonly quote: SellerQuote | null;
 }
 
-/** A seller's quote, and the line by which it may be examined. */
+/** A seller's quote, and the line that permits the exam. */
 export interface ExaminableQuote {
   readonly payTo: Address;
   readonly amount: bigint;
@@ -43,22 +46,22 @@ export interface ExaminableQuote {
 }
 
 export interface LookParts {
-  /** Where the seller is to be paid. */
+  /** The network on which the seller is paid. */
   readonly network: Network;
   readonly probes: ProbeStore;
   readonly budget: { spend(client: string): Promise<void> };
-  /** How many seconds until there is more, if this is the budget's refusal; null for any other error. */
+  /** Returns the seconds until more is available if this is the budget's refusal, or null for any other error. */
   readonly spentFor: (error: unknown) => { readonly isClient: boolean; readonly seconds: number } | null;
   readonly visitor: Visitor;
-  /** Of the service, in lower case. */
+  /** The service's wallets, in lowercase. */
   readonly ownWallets: readonly Address[];
   readonly settings: RequestSettings;
   readonly now: () => Date;
 }
 
-/** What was found at a seller. */
+/** The result of looking at a seller. */
 export interface Looked {
-  /** The origin's file; null where the URL itself is refused. */
+  /** The origin's file, or null if the URL itself is refused. */
   readonly file: ConsentFile | null;
   readonly prospect: ExaminableQuote | Refusal;
 }
@@ -66,9 +69,9 @@ export interface Looked {
 const PROBE_MS = 15_000;
 
 /**
- * Reads the origin's file and asks the seller for its quote, on behalf of a client, unless that was done a while ago.
- * @param wallet the buyer; null while it is not known
- * @throws Problem if the seller may not be asked now
+ * Reads the origin's file and requests the seller's quote on behalf of a client, unless that was done recently.
+ * @param wallet the buyer, or null while unknown
+ * @throws Problem if the seller may not be contacted now
  */
 export async function lookAt(
   parts: LookParts,
@@ -81,7 +84,7 @@ export async function lookAt(
   return { file, prospect: prospectOf(parts, request, { found: file, wallet }) };
 }
 
-/** Without a line that covers the order the seller is asked again: the line may be there by now. */
+/** If no line covers the order, the seller is contacted again, because the line may have been added since. */
 async function ask(
   parts: LookParts,
   request: ExamRequest,
@@ -96,8 +99,8 @@ async function ask(
     const spent = parts.spentFor(error);
     if (spent === null) throw error;
     const who = spent.isClient
-      ? "One client may have a limited number of sellers asked"
-      : "We ask a limited number of sellers";
+      ? "You have reached the hourly limit on quotes from sellers"
+      : "The hourly limit on quotes from sellers has been reached";
     throw tooMany(who, spent.seconds);
   });
   const begun = await parts.probes.begin(origin, key);
@@ -107,16 +110,16 @@ async function ask(
     return found;
   }
   if (known !== null) return known;
-  throw tooMany(`We ask ${origin} for a limited number of quotes`, begun);
+  throw tooMany(`The limit on quotes from ${origin} has been reached`, begun);
 }
 
 const tooMany = (what: string, seconds: number): Problem =>
   new Problem("too_many_requests", {
-    detail: `${what} in this time. Nothing was charged.`,
+    detail: `${what}. Nothing was charged.`,
     headers: { "retry-after": `${seconds}` },
   });
 
-/** The file, and then one unpaid request, if a line of the file covers it. */
+/** Reads the file and, if a line of it covers the request, sends the request once without payment. */
 async function probe(parts: LookParts, request: ExamRequest): Promise<ProbeResult> {
   const { visitor, settings, now } = parts;
   const transport = visitor.visit(PROBE_MS, new AbortController().signal);
@@ -128,19 +131,19 @@ async function probe(parts: LookParts, request: ExamRequest): Promise<ProbeResul
 
 interface ConsentQuestion {
   readonly origin: string;
-  /** Ours. */
+  /** Our host. */
   readonly host: string;
   readonly now: Date;
 }
 
-/** The origin's file as it is now. Where there is none, it has no lines. */
+/** Returns the origin's current file. A missing file has no lines. */
 export async function fetchConsent(transport: Transport, { origin, host, now }: ConsentQuestion): Promise<ConsentFile> {
   const request = { method: "GET", url: consentUrl(origin), headers: {}, body: null };
   const answer = await transport.send(request).catch(() => null);
   return answer?.status === 200 ? readConsent(answer.body, host, now) : { lines: [], faults: [] };
 }
 
-/** What a host without a public address answers is not told from silence. */
+/** Does not distinguish a host without a public address from one that does not respond. */
 async function quote(
   { ownWallets, network }: LookParts,
   transport: Transport,
@@ -154,7 +157,7 @@ async function quote(
   if (answer?.status !== 402) return refusal("not_paid");
   const quotes = readQuotes(answer);
   if (quotes.every(({ problem }) => problem !== null)) return refusal("not_paid");
-  // What it costs at most is looked at for each order, since each may name its own.
+  // The price limit is checked for each order, because each may name its own.
   const payable = { network, asset: NETWORKS[network].usdc.address, ceiling: 10n ** 30n };
   const terms = choose(quotes, payable, url);
   if (typeof terms === "string") return refusal("not_payable", notPayable(network));
@@ -167,11 +170,11 @@ const notPayable = (network: Network): string =>
 
 interface Known {
   readonly found: ProbeResult;
-  /** Null while it is not known. */
+  /** Null while unknown. */
   readonly wallet: Address | null;
 }
 
-/** The line by which the wallet, or some wallet, may buy this exam now. */
+/** Returns the line that lets the wallet, or any wallet if null, buy this exam now. */
 const covering = (
   { now }: Pick<LookParts, "now">,
   request: ExamRequest,
@@ -182,7 +185,7 @@ const covering = (
     request,
   );
 
-/** How an exam of the seller would go, as it was found. */
+/** Returns the seller's quote if it can be examined, or why it cannot. */
 export function prospectOf(parts: LookParts, request: ExamRequest, known: Known): ExaminableQuote | Refusal {
   const line = covering(parts, request, known);
   if (line === null) return noLine(parts, request, known);
@@ -193,13 +196,13 @@ export function prospectOf(parts: LookParts, request: ExamRequest, known: Known)
   if (amount > most)
     return {
       code: "too_dear",
-      detail: `the seller asks for ${formatUsd(amount)} USDC, and the most is ${formatUsd(most)} USDC`,
+      detail: `the seller asks for ${formatUsd(amount)} USDC, and the limit is ${formatUsd(most)} USDC`,
     };
   const url = consentUrl(new URL(request.url).origin);
   return { payTo: quoted.payTo, amount, consent: { url, text: line.text, prefix: line.prefix, expires: line.expires } };
 }
 
-/** A line that would let the wallet buy exams of the whole origin for a month. */
+/** Returns a line that would let the wallet buy exams of the whole origin for a month. */
 export const suggestedLine = ({ settings, now }: Pick<LookParts, "settings" | "now">, wallet: Address | null): string =>
   consentLine(new URL(settings.baseUrl).host, {
     wallet: wallet ?? "<wallet>",
@@ -212,6 +215,6 @@ function noLine(parts: LookParts, { url, other }: ExamRequest, { found, wallet }
   const what = other === null ? pathname : `${pathname} and ${new URL(other).pathname}`;
   const who = wallet === null ? "any wallet" : wallet;
   const wrong = found.faults.map(({ line, problem }) => ` Line ${line}: ${problem}.`).join("");
-  const detail = `${consentUrl(origin)} has no line that lets ${who} buy an exam of ${what}, at its last reading within ten minutes; expected one like "${suggestedLine(parts, wallet)}".${wrong}`;
+  const detail = `${consentUrl(origin)} has no line that lets ${who} buy an exam of ${what} (read within the last ten minutes); expected one like "${suggestedLine(parts, wallet)}".${wrong}`;
   return { code: "bad_consent", detail };
 }

@@ -3,43 +3,54 @@ import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts
 import type { Ledger } from "../../packages/seller-check/src/exam/ledger.ts";
 
 export interface NetworkHealthParts {
-  /** The newest block's number, as a node shows it now; null where it answers without one. Rejects if it does not answer. */
+  /**
+   * Returns the newest block's number from a node, or null if the node responds without one. Rejects if it does not
+   * respond.
+   */
   readonly block: () => Promise<bigint | null>;
-  /** After a request failed: unless names of the public Internet cannot be resolved now, where that was why. */
+  /**
+   * Called after a request failed. Returns false if it failed because names on the public Internet cannot be resolved
+   * now.
+   */
   readonly resolves: (failure: unknown) => Promise<boolean>;
   readonly sleep: (ms: number) => Promise<void>;
   /** Repeats the work at an interval in milliseconds until the returned function is called. */
   readonly every: (ms: number, work: () => void) => () => void;
-  /** Milliseconds of a clock that is never set. */
+  /** Returns milliseconds from a monotonic clock. */
   readonly elapsed: () => number;
 }
 
-/** What tells a seller's silence from our own. */
+/** Distinguishes a seller's silence from a fault in our network. */
 export interface NetworkHealth {
-  /** The same requests. One that gets no answer is looked into, and nothing is sent after our side was found broken. */
+  /**
+   * Wraps a transport. A request without an answer is investigated, and after a fault on our side nothing more is sent.
+   */
   readonly over: (transport: Transport) => Transport;
-  /** @throws ExaminersFault unless our side worked whenever a seller gave no answer */
+  /** @throws ExaminersFault unless our side worked whenever a seller did not answer */
   readonly requireWorked: () => Promise<void>;
 }
 
-/** Base makes a block every two seconds: one that does not come for so long says that nothing comes in. */
+/** Base produces a block every two seconds. If none arrives for this long, our network is down. */
 const STANDSTILL_MS = 10_000;
 const LOOK_EVERY_MS = 2_000;
 const LOOK_AGAIN_MS = 500;
 
 /**
- * A FAIL for silence rests on evidence that our side worked at that time: while a request waits, and once more after it
- * failed, each look at the chain is answered, its head goes on, and names resolve. A node of our own goes on only with
- * the network, and no seller can hold the chain up.
+ * A FAIL for silence requires evidence that our side worked at that time: while a request waits, and once more after it
+ * failed, the chain can be read, its head advances, and names resolve. Even our own node advances only with the
+ * network, and no seller can halt the chain.
  */
 export function watchNetworkHealth(parts: NetworkHealthParts): NetworkHealth {
   const looks: Promise<void>[] = [];
   let fault: ExaminersFault | null = null;
   const block = oneAtATime(parts.block);
   const lookInto = async (watch: Watch, failure: unknown): Promise<void> => {
-    const [goesOn, resolves] = await Promise.all([watch.goesOn(), parts.resolves(failure).catch(() => false)]);
-    if (goesOn && resolves) return;
-    const what = goesOn ? "names could not be resolved" : "the chain stood still or could not be read";
+    const [isAdvancing, resolves] = await Promise.all([
+      watch.isAdvancing(),
+      parts.resolves(failure).catch(() => false),
+    ]);
+    if (isAdvancing && resolves) return;
+    const what = isAdvancing ? "names could not be resolved" : "the chain stalled or could not be read";
     fault = new ExaminersFault(`Our own network did not work while the seller gave no answer: ${what}.`);
   };
   const watched = async <T>(send: () => Promise<T>): Promise<T> => {
@@ -68,13 +79,13 @@ export function watchNetworkHealth(parts: NetworkHealthParts): NetworkHealth {
 }
 
 interface Watch {
-  /** After the request failed: whether the head went on all the time, and does once more. */
-  readonly goesOn: () => Promise<boolean>;
-  /** No more looks by itself. */
+  /** Called after the request failed. Returns whether the head kept advancing and does so once more. */
+  readonly isAdvancing: () => Promise<boolean>;
+  /** Stops the periodic reads. */
   readonly end: () => void;
 }
 
-/** Looks at the head while a request waits, which costs nothing where the answer comes soon. */
+/** Reads the head while a request waits, which costs nothing if the answer comes soon. */
 function beginWatch({ block, sleep, every, elapsed }: Omit<NetworkHealthParts, "resolves">): Watch {
   let head: bigint | null = null;
   let movedAt = elapsed();
@@ -89,7 +100,7 @@ function beginWatch({ block, sleep, every, elapsed }: Omit<NetworkHealthParts, "
   };
   const end = every(LOOK_EVERY_MS, look);
   return {
-    async goesOn() {
+    async isAdvancing() {
       const failedAt = elapsed();
       for (;;) {
         await look();
@@ -101,7 +112,7 @@ function beginWatch({ block, sleep, every, elapsed }: Omit<NetworkHealthParts, "
   };
 }
 
-/** Whoever asks while a look is under way gets its answer. */
+/** Callers share a read that is in progress. */
 function oneAtATime<T>(look: () => Promise<T>): () => Promise<T> {
   let underWay: Promise<T> | null = null;
   return () => {
@@ -112,13 +123,16 @@ function oneAtATime<T>(look: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** With a clock this far ahead, what is signed would not be valid yet, and a correct seller would refuse it. */
+/**
+ * If our clock were further ahead than this, our signatures would not be valid yet, and a correct seller would refuse
+ * them.
+ */
 const MOST_AHEAD_MS = 300_000;
 
 /**
- * The clock by which a run judges, in milliseconds since 1970: ours, or the chain's if ours is behind. Blocks are compared
- * with it, and a clock that is behind would take old ones for new.
- * @throws ExaminersFault if our clock is far ahead, or the chain stands still
+ * Returns the clock that a run uses, in milliseconds since 1970: ours, or the chain's if ours is behind. Blocks are
+ * compared with it, and a clock that is behind would mistake old ones for new.
+ * @throws ExaminersFault if our clock is far ahead, or the chain has stalled
  */
 export async function examClock({ now }: Pick<Ledger, "now">, own: () => Date): Promise<() => number> {
   const chain = await ours(now());

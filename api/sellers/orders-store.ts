@@ -6,11 +6,11 @@ import type { ProbeResult } from "./look.ts";
 import { PROBES_AN_ORIGIN, QUOTE_MINUTES } from "./products.ts";
 import type { ExamOrder } from "./record.ts";
 
-/** Remembers what sellers answered, for all processes. */
+/** Stores sellers' answers to probes, shared by all processes. */
 export interface ProbeStore {
-  /** The newest answer to this request, if it still counts. */
+  /** Returns the newest answer to this request, if it is still valid. */
   fresh(request: Buffer): Promise<ProbeResult | null>;
-  /** Takes one of the origin's probes. A number of seconds: none is left until then. */
+  /** Takes one of the origin's probes. If none is left, returns the seconds until one is. */
   begin(origin: string, request: Buffer): Promise<{ readonly id: string } | number>;
   finish(id: string, found: ProbeResult): Promise<void>;
 }
@@ -22,7 +22,7 @@ const FIND = `SELECT g.token_sha256, (SELECT count(*)::int FROM seller_exam n JO
     WHERE n.again_of = g.exam AND r.is_our_fault) AS broken FROM seller_exam_grant g WHERE g.exam = $1`;
 const FREE = `SELECT FROM seller_exam_grant g WHERE g.exam = $1 AND NOT EXISTS (SELECT FROM ${TAKEN_AGAIN("g.exam")})`;
 
-/** Exams free of charge, one for each correction that grants one. */
+/** Stores free exams, one for each correction that grants one. */
 export const createGrantStore = (pool: pg.Pool): GrantStore => ({
   async grant(exam, tokenSha256) {
     const { rowCount } = await pool.query(named(GRANT, [exam, bytes(tokenSha256)]));
@@ -35,7 +35,7 @@ export const createGrantStore = (pool: pg.Pool): GrantStore => ({
   },
   take: (order) =>
     inTransaction(pool, async (client) => {
-      // Two takers of one grant wait for each other here.
+      // Two callers that take the same grant wait for each other here.
       await lock(client, `free exam ${order.againOf}`);
       if ((await client.query(named(FREE, [order.againOf]))).rowCount === 0) return false;
       for (const { text, values } of addingExam(order)) await client.query(text, [...values]);
@@ -50,7 +50,7 @@ const FRESH = `SELECT found FROM seller_probe WHERE request = $1 AND found IS NO
 const USED = `SELECT count(*)::int AS used, ceil(extract(epoch FROM min(at) + ${WINDOW} - now()))::int AS seconds
   FROM seller_probe WHERE origin = $1 AND at > now() - ${WINDOW}`;
 
-/** What sellers answered before an exam of them was ordered. */
+/** Stores sellers' answers from before an exam was ordered. */
 export const createProbeStore = (pool: pg.Pool): ProbeStore => ({
   async fresh(request) {
     const { rows } = await pool.query<{ found: ProbeResult }>(named(FRESH, [request]));
@@ -72,21 +72,27 @@ export const createProbeStore = (pool: pg.Pool): ProbeStore => ({
   },
 });
 
-/** What the operator granted with a correction, and what became of it. */
+/** A grant that the operator made with a correction, and its status. */
 export interface Grant {
   /** In hex. */
   readonly tokenSha256: string;
-  /** How many exams that were taken for it something of ours has ended: one more may be taken then. */
+  /** The number of exams taken for it that a fault of ours ended. Each of them allows another. */
   readonly broken: number;
 }
 
 export interface GrantStore {
-  /** Grants an exam free of charge for a corrected one, or replaces its token. @returns false while one is taken */
+  /**
+   * Grants a free exam for a corrected one, or replaces its token.
+   * @returns false once one has been taken
+   */
   grant(exam: string, tokenSha256: string): Promise<boolean>;
   find(exam: string): Promise<Grant | null>;
-  /** Adds the order. @returns false if one was taken, unless something of ours has ended it */
+  /**
+   * Adds the order.
+   * @returns false if one was taken already, unless a fault of ours ended it
+   */
   take(order: ExamOrder): Promise<boolean>;
 }
 
-/** Of a token, in hex: nothing else of it is kept. */
+/** Returns the SHA-256 of a token in hex, which is all that is stored of it. */
 export const tokenSha256 = (token: string): string => createHash("sha256").update(token).digest("hex");

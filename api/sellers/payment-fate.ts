@@ -5,11 +5,11 @@ export interface WatchedPayment {
   readonly exam: string;
   readonly payer: Address;
   readonly nonce: Hex;
-  /** Unix seconds. From then on nobody can submit it. */
+  /** Unix seconds. From then on, it cannot be submitted. */
   readonly validBefore: bigint;
 }
 
-/** A block that never changes, and which of some authorizations are used in it. */
+/** A final block, and which of the given authorizations are used in it. */
 export interface FinalView {
   /** Unix seconds. */
   readonly time: bigint;
@@ -20,15 +20,15 @@ export type ExamPaymentsEnd = "final" | "reversed";
 
 /** Published exams whose payments are not known to be final. */
 export interface WatchedPayments {
-  /** Payments of exams that are due to be looked at; nobody else looks at them for a while. */
+  /** Returns the payments of exams that are due for a check, which other processes skip for a while. */
   due(): Promise<readonly WatchedPayment[]>;
-  /** Says what became of an exam's payments, once and for good. */
+  /** Records the final status of an exam's payments, once. */
   end(exam: string, fate: ExamPaymentsEnd): Promise<void>;
 }
 
 /**
- * What became of an exam's payments: all of them are used in a final block, or one is not and never can be. Until either
- * is so, another block may hold what a reorganization took: null.
+ * Returns `final` if all payments of an exam are used in a final block, and `reversed` if one is not and never can be.
+ * Otherwise returns null, because another block may still include what a reorganization removed.
  */
 export function fateOf(payments: readonly WatchedPayment[], { time, used }: FinalView): ExamPaymentsEnd | null {
   const missing = payments.filter(({ nonce }) => !used.has(nonce));
@@ -41,7 +41,9 @@ export interface WatchParts {
   readonly finalView: (payments: readonly Pick<WatchedPayment, "payer" | "nonce">[]) => Promise<FinalView>;
 }
 
-/** Looks at the payments of exams until they are final: a certificate that rests on one that is gone counts no more. */
+/**
+ * Checks the payments of exams until they are final. A certificate that depends on a reversed payment no longer counts.
+ */
 export async function watchPayments({ watched, finalView }: WatchParts): Promise<void> {
   const due = await watched.due();
   if (due.length === 0) return;

@@ -6,21 +6,21 @@ import type { Atomic } from "../platform/money.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { WebOrigin } from "../platform/web/target.ts";
 
-/** How long a published result counts: as long as any certificate. */
+/** The validity of a published result, which is the same as for any certificate. */
 export const VALID_DAYS = VALID_FOR_DAYS;
 
 /** The line at the origin that let this buyer order the exam. */
 export interface Consent {
-  /** Of the file. */
+  /** The file's URL. */
   readonly url: string;
   readonly text: string;
-  /** What the record is about: the paths under it. Begins and ends with a slash; `/` is the whole origin. */
+  /** The scope of the record: the paths under it. Starts and ends with a slash; `/` is the whole origin. */
   readonly prefix: string;
   /** ISO 8601. */
   readonly expires: string;
 }
 
-/** What a record is about: an origin, or the part of it that its operator gave to a buyer. */
+/** The subject of a record: an origin, or the part of it that its operator opened to a buyer. */
 export interface Site {
   readonly origin: WebOrigin;
   /** Ends with a slash; `/` is the whole origin. */
@@ -32,12 +32,12 @@ export const siteOf = ({ origin, consent }: Pick<ExamOrder, "origin" | "consent"
   prefix: consent.prefix,
 });
 
-/** A site as people read it: a whole origin has no slash at its end. */
+/** Returns a site as people read it: a whole origin has no slash at the end. */
 export const siteName = ({ origin, prefix }: Site): string => (prefix === "/" ? origin : `${origin}${prefix}`);
 
 export const isExamId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 
-/** The request that is examined. */
+/** The examined request. */
 export interface ExaminedRequest {
   readonly url: string;
   readonly method: string;
@@ -47,24 +47,27 @@ export interface ExaminedRequest {
 
 /** An exam as it was bought. It never changes. */
 export interface ExamOrder extends ExaminedRequest {
-  /** Another route of the origin, at which a payment of this one is presented; null if none was named. */
+  /** Another route of the origin, where a payment for this one is presented; null if none was named. */
   readonly other: string | null;
   /** 32 hex digits. */
   readonly id: string;
   readonly origin: string;
-  /** What the seller quoted when the exam was ordered: nothing else is ever signed. */
+  /** The seller's quote when the exam was ordered. Payments on other terms are never signed. */
   readonly payTo: Address;
   readonly amount: Atomic;
   readonly consent: Consent;
-  /** The payment that bought it, from the wallet that the origin named, and where it settled. */
+  /** The payment that bought it, from the wallet that the origin named, and its settlement. */
   readonly payment: PaymentKey;
   readonly settlement: { readonly transaction: Hex; readonly block: number };
   readonly orderedAt: Date;
-  /** The corrected exam that it repeats free of charge; `payment` is what that one was bought with. Null for one that was bought. */
+  /**
+   * The corrected exam that it repeats free of charge; `payment` is then the one that bought that exam. Null if this
+   * exam was bought.
+   */
   readonly againOf: string | null;
 }
 
-/** A payment of an exam as the chain showed it at the exam's end, whatever the seller says of it. */
+/** A payment of an exam as the chain showed it at the exam's end, regardless of the seller's answers. */
 export interface ChainSettlement {
   readonly nonce: Hex;
   readonly transaction: Hex;
@@ -75,24 +78,27 @@ export interface ChainSettlement {
 }
 
 /**
- * What became of an exam. It never changes. `interrupted`: no run came to its end, and nothing is said about the seller.
+ * The result of an exam, which never changes. `interrupted` means that no run finished, so the seller was not judged.
  */
 export interface ExamResult {
   readonly outcome: "complete" | "interrupted";
   readonly level: Level;
-  /** Whether it may be found by its origin and payee: it is complete. By its id alone it always is. */
+  /**
+   * Whether it can be found by its origin and payee, which requires that it is complete. With its ID, it can always be
+   * found.
+   */
   readonly isPublic: boolean;
-  /** Why it was interrupted; null if it is complete. */
+  /** The reason it was interrupted, or null if it is complete. */
   readonly note: string | null;
-  /** One for each check; empty if interrupted. */
+  /** One per check. Empty if interrupted. */
   readonly checks: readonly CheckResult[];
   /** SHA-256 of the evidence's text. */
   readonly evidenceSha256: string;
-  /** What its payments have taken from our account by its end, in atomic units; null if that is not known. */
+  /** The amount that its payments had taken from our account by its end, in atomic units; null if unknown. */
   readonly spent: Atomic | null;
-  /** Its payments on the chain, in the order of their blocks. */
+  /** Its payments on the chain, in block order. */
   readonly settlements: readonly ChainSettlement[];
-  /** How many runs it took. */
+  /** The number of runs. */
   readonly runs: number;
   readonly beganAt: Date;
   readonly endedAt: Date;
@@ -100,11 +106,11 @@ export interface ExamResult {
   readonly validUntil: Date | null;
 }
 
-/** The statement that a result was wrong. The result stays as it is. */
+/** The statement that a result was wrong. The result does not change. */
 export interface ExamCorrection {
   readonly reason: string;
   readonly at: Date;
-  /** The exam free of charge that was granted with it, and its id once it was taken; null if none was. */
+  /** The free exam granted with it, and that exam's ID once it was taken; null if none was granted. */
   readonly free: { readonly grantedAt: Date; readonly exam: string | null } | null;
 }
 
@@ -113,40 +119,40 @@ export interface Exam {
   /** Null while it is incomplete. */
   readonly result: ExamResult | null;
   readonly correction: ExamCorrection | null;
-  /** When a payment that it rests on was found missing from the chain; null if none was. */
+  /** When a payment that it depends on was found missing from the chain, or null. */
   readonly reversedAt: Date | null;
-  /** Why its evidence was removed, and when; null: it was not. */
+  /** Why and when its evidence was removed; null if it was not. */
   readonly removal: { readonly reason: string; readonly at: Date } | null;
-  /** Where its buyer was paid back, once that is final. */
+  /** The refund to its buyer, once that is final. */
   readonly refund: { readonly transaction: Hex; readonly block: number } | null;
 }
 
-/** An exam that has come to its end. */
+/** An exam with a result. */
 export interface EndedExam extends Exam {
   readonly result: ExamResult;
 }
 
-/** A text or a body as it is kept: up to some length, with what tells the rest. */
+/** A body as it is kept: truncated, with the size and the digest of the whole. */
 export interface KeptBody {
   readonly bytes: number;
-  /** Of the whole body, in hex. */
+  /** SHA-256 of the whole body, in hex. */
   readonly sha256: string;
-  /** The beginning, if it is text; null if it is not. */
+  /** The start as text, or null if it is not text. */
   readonly text: string | null;
-  /** The beginning in base64, if it is not text; null if it is. */
+  /** The start in base64, or null if it is text. */
   readonly base64: string | null;
   readonly isWhole: boolean;
 }
 
-/** What is kept of an exam: what was sent and answered, and what the chain showed of its payments. */
+/** The evidence kept of an exam: its requests and answers, and its payments on the chain. */
 export interface KeptEvidence {
   readonly exchanges: readonly KeptExchange[];
   readonly settlements: readonly (Omit<ChainSettlement, "value"> & { readonly value: string })[];
 }
 
-/** One request with its answer, as the evidence has it. */
+/** One request with its answer, as kept in the evidence. */
 export interface KeptExchange {
-  /** Findings name it by this. */
+  /** The number by which findings refer to it. */
   readonly number: number;
   readonly request: {
     readonly method: string;
@@ -164,13 +170,13 @@ export interface KeptExchange {
     readonly headers: Readonly<Record<string, string>>;
     readonly body: KeptBody;
   } | null;
-  /** Why there is no answer; null if there is one. */
+  /** The reason there is no answer, or null if there is one. */
   readonly failure: string | null;
 }
 
-/** Whether a result counts for nothing, however new it is. */
+/** Returns whether a result does not count, however new it is. */
 export const isVoid = ({ correction, reversedAt }: Exam): boolean => correction !== null || reversedAt !== null;
 
-/** Whether a public result still counts. */
+/** Returns whether a public result still counts. */
 export const isCurrent = (exam: Exam, now: Date): boolean =>
   exam.result?.validUntil != null && !isVoid(exam) && now.getTime() < exam.result.validUntil.getTime();

@@ -16,26 +16,31 @@ export interface RefundParts {
   readonly account: Pick<ExamAccount, "balance">;
   readonly ledger: Ledger;
   readonly finalView: WatchParts["finalView"];
-  /** Pays, as in exams. */
+  /** The account that pays in exams. */
   readonly from: Address;
-  /** Signs and submits. @returns why USDC would refuse it; null if it would not */
+  /**
+   * Signs and submits a payment.
+   * @returns why USDC would refuse it, or null if it would not
+   */
   readonly send: (authorization: Authorization) => Promise<string | null>;
   readonly now: () => Date;
 }
 
-/** One try can settle for two of them at most, and tries within one of them are the same authorization. */
+/** An attempt can settle during two windows at most, and attempts within one window use the same authorization. */
 const WINDOW_SECONDS = 3_600;
 const AGAIN_SECONDS = 30;
 
-/** The nonce of every try to pay an exam back: so USDC pays it once, whatever our records say. */
+/**
+ * Returns the nonce of every attempt to pay an exam back, so that USDC pays it only once, whatever our records contain.
+ */
 export const refundNonce = (id: string): Hex =>
   `0x${createHash("sha256").update(`seller exam refund|${id}`).digest("hex")}`;
 
 /**
- * Pays back what an exam cost its buyer, whose money it took and which something of ours broke. It is asked for again
- * until that is final, and so is the payment that bought it: a reorganization may take either, and pays back nobody who
- * has never paid.
- * @throws Error if the money is not there, or the chain cannot be read
+ * Pays the price of an exam back to its buyer after a fault of ours ended the exam. Retries until the refund is final
+ * and the payment that bought the exam is too: a reorganization may undo either, and a buyer who never paid must not be
+ * paid back.
+ * @throws Error if there is not enough money, or the chain cannot be read
  */
 export async function refund(parts: RefundParts, taken: TakenExam): Promise<void> {
   const { work } = parts;
@@ -46,7 +51,7 @@ export async function refund(parts: RefundParts, taken: TakenExam): Promise<void
   await work.end(taken, { transaction: paid.transaction, block: Number(paid.block) });
 }
 
-/** @returns where it was paid, in a final block; null if that is to be asked again */
+/** @returns the refund's settlement in a final block, or null to retry */
 async function payBack(parts: RefundParts, taken: TakenExam): Promise<Settled | null> {
   const { ledger, send, finalView, now } = parts;
   const { id, payment, settlement }: ExamOrder = taken.order;
@@ -65,21 +70,24 @@ async function payBack(parts: RefundParts, taken: TakenExam): Promise<Settled | 
   return null;
 }
 
-/** No refund takes what an open order may still cost. @throws Error while too little is left */
+/**
+ * A refund never takes what an open order can still cost.
+ * @throws Error while too little is left
+ */
 async function requireLeft({ account, work }: RefundParts, taken: TakenExam): Promise<void> {
   const left = (await account.balance()) - (await work.reservedBefore(taken));
-  if (left < EXAM_PRICE) throw new Error(`an exam cannot be paid back yet: ${left} atomic units are not set aside`);
+  if (left < EXAM_PRICE) throw new Error(`an exam cannot be paid back yet: ${left} atomic units are available`);
 }
 
-/** Why an exam ended without a result where its buyer, the seller, may have caused it: nothing is paid back. */
+/** The notes of exams without a result that the buyer, who is the seller, may have caused. They are not paid back. */
 const UNPAID_ENDS = {
-  broke: "Something broke before the end. Nothing is said about the seller, and nothing is paid back.",
+  broke: "Something broke before the end. The seller was not judged, and nothing is paid back.",
   withdrawn:
-    "The line that names the buyer was gone from the origin's file when the exam began, so nothing was asked of the seller and nothing is paid back.",
-  stale: `The exam began more than ${QUOTE_MINUTES} minutes after its order, and the seller no longer quoted what it had. Nothing is said about the seller, and nothing is paid back.`,
+    "The line that names the buyer was gone from the origin's file when the exam began, so the seller was not contacted, and nothing is paid back.",
+  stale: `The exam began more than ${QUOTE_MINUTES} minutes after its order, and the seller's quote had changed. The seller was not judged, and nothing is paid back.`,
 } as const;
 const OURS =
-  "Our chain, our network, our account or our queue kept this exam from being held. Nothing is said about the seller, and";
+  "Our chain, our network, our account or our queue kept this exam from taking place. The seller was not judged, and";
 const OWED = {
   refund: `${OURS} the buyer gets back what it cost.`,
   another: `${OURS} it may be taken again.`,
@@ -89,13 +97,13 @@ interface Given {
   readonly runs: number;
   readonly beganAt: Date;
   readonly endedAt: Date;
-  /** What we owe, for an end of our making. */
+  /** The reason for the end, and the debt if a fault of ours caused it. */
   readonly end: keyof typeof OWED | keyof typeof UNPAID_ENDS;
 }
 
 const isOwed = (end: Given["end"]): end is keyof typeof OWED => end in OWED;
 
-/** Nothing was seen to its end, so there is nothing to show but the end itself. */
+/** Nothing was completed, so the evidence is empty. */
 export function interrupted({ end, ...times }: Given): NewResult {
   const evidence = evidenceOf({ exchanges: [], settlements: [] }, () => false);
   return {

@@ -34,11 +34,11 @@ export interface FreeExamRouteParts {
   readonly peers: Clients;
 }
 
-/** Where the seller takes the exam that came with a correction. */
+/** The route where the seller takes the free exam granted with a correction. */
 const freeExamRoute = (parts: FreeExamRouteParts): Route => ({
   method: "POST",
   path: "/exam/:id/again",
-  summary: "Takes the exam free of charge that the operator granted with a correction",
+  summary: "Takes the free exam that the operator granted with a correction",
   parameters: [inPath({ name: "id", description: "The corrected exam's id.", schema: examId })],
   body: BODY,
   output: json(ORDERED),
@@ -57,7 +57,7 @@ export interface ExamRouteParts {
     readonly intake: ExamIntake;
     readonly store: ExamStore;
     readonly takeFree: TakeFree;
-    /** False where no account pays for them. */
+    /** False if no account pays for them. */
     readonly isForSale: boolean;
   };
   readonly baseUrl: string;
@@ -84,7 +84,7 @@ export const examRoutes = (parts: ExamRouteParts): readonly Route[] => [
   {
     method: "GET",
     path: "/exam/:id",
-    summary: "What has become of an exam of a seller, and where its record and its evidence are",
+    summary: "The status of an exam of a seller, with links to its record and its evidence",
     parameters: [inPath({ name: "id", description: "The exam's id.", schema: z.string().regex(/^[0-9a-f]{32}$/) })],
     output: json(EXAM_STATUS),
     others: { 303: {} },
@@ -164,7 +164,7 @@ async function seller(intake: ExamIntake, request: ExamRequest, asking: Asking) 
   };
 }
 
-/** A browser finds the same on the record's page. */
+/** Browsers get the same on the record's page. */
 async function status(c: Context, { exams: { store }, baseUrl }: ExamRouteParts): Promise<Response> {
   const id = c.req.param("id") ?? "";
   const exam = isExamId(id) ? await store.get(id) : null;

@@ -28,11 +28,11 @@ export interface RunnerParts {
   readonly account: ExamAccount;
   readonly refunds: Pick<RefundParts, "send" | "finalView">;
   readonly baseUrl: string;
-  /** What exams may spend in 24 hours, in atomic units. */
+  /** The limit for exams in 24 hours, in atomic units. */
   readonly daily: bigint;
   readonly now: () => Date;
   readonly sleep: (ms: number) => Promise<void>;
-  /** Milliseconds of a clock that is never set. */
+  /** Returns milliseconds from a monotonic clock. */
   readonly elapsed: () => number;
   /** Repeats the work at an interval in milliseconds until the returned function is called. */
   readonly every: (ms: number, work: () => void) => () => void;
@@ -40,21 +40,24 @@ export interface RunnerParts {
 }
 
 export interface ExamRunner {
-  /** Begins the exams that are due, up to what this process holds at once. @returns how many it began */
+  /**
+   * Starts the exams that are due, up to this process's limit.
+   * @returns the number started
+   */
   runDue(): Promise<number>;
-  /** Resolves once those that run have ended. */
+  /** Resolves once all running exams have ended. */
   idle(): Promise<void>;
 }
 
 const HEARTBEAT_MS = 10_000;
-/** How long a seller may keep one run waiting, all its answers together. */
+/** The longest that a seller may keep one run waiting, over all its answers. */
 export const SELLER_MS = 100_000;
-/** From then on the chain is not waited for any longer. */
+/** After this time, the run no longer waits for the chain. */
 export const RUN_MS = 150_000;
-/** How long after a payment has expired, by the chain's clock, it may be shown. */
+/** The time after a payment's expiry, by the chain's clock, from which it may be published. */
 const SHOWN_AFTER_SECONDS = 60n;
 const LONGEST_PAUSE_SECONDS = 60;
-/** After so long, and so many tries, an exam that cannot be held is given up. */
+/** An exam that cannot be held is abandoned after this time and this many attempts. */
 const GIVEN_UP_AFTER_MS = 30 * 60_000;
 const GIVEN_UP_AFTER_ATTEMPTS = 3;
 
@@ -75,7 +78,10 @@ export function createExamRunner(parts: RunnerParts): ExamRunner {
   };
 }
 
-/** One try. What is no fact about the seller, such as an error of our node, ends it without a result. */
+/**
+ * Makes one attempt. An outcome that is not a fact about the seller, such as an error of our node, ends it without a
+ * result.
+ */
 async function runOne(parts: RunnerParts, taken: TakenExam): Promise<void> {
   const { work, every } = parts;
   const lost = new AbortController();
@@ -96,7 +102,7 @@ async function runOne(parts: RunnerParts, taken: TakenExam): Promise<void> {
   }
 }
 
-/** It is owed however often it fails: while USDC is paused, or our account is empty, for example. */
+/** The refund is owed however often it fails, for example while USDC is paused or our account is empty. */
 async function paidBack(parts: RunnerParts, taken: TakenExam): Promise<void> {
   await refund({ ...parts.refunds, ...parts, from: parts.account.address }, taken).catch((error: unknown) => {
     parts.log.warn({ err: error, exam: taken.order.id }, "an exam is not paid back yet");
@@ -104,43 +110,49 @@ async function paidBack(parts: RunnerParts, taken: TakenExam): Promise<void> {
   });
 }
 
-/** It is tried again, unless that would not help. Only what is known to be our fault is paid back: a seller may cause the rest. */
+/**
+ * Retries unless that would not help. Only a fault that is known to be ours is paid back, because a seller may cause
+ * the others.
+ */
 async function failed(parts: RunnerParts, taken: TakenExam, error: unknown): Promise<void> {
   const { work, store, log, now } = parts;
   const { order, run, attempts } = taken;
-  log.warn({ err: error, exam: order.id }, "a run of an exam did not come to its end");
+  log.warn({ err: error, exam: order.id }, "a run of an exam did not finish");
   const isOurs = error instanceof ExaminersFault;
   const runs = runsOf(await work.signatures(order.id));
   const isLate =
     now().getTime() - order.orderedAt.getTime() >= GIVEN_UP_AFTER_MS && attempts >= GIVEN_UP_AFTER_ATTEMPTS;
   if (!isLate && !(isOurs && runs >= MOST_RUNS))
     return work.putBack(taken, Math.min(2 ** attempts, LONGEST_PAUSE_SECONDS));
-  const end = isOurs ? mendOf(order) : "broke";
+  const end = isOurs ? debtOf(order) : "broke";
   await store.complete(order.id, run, interrupted({ runs, beganAt: now(), endedAt: now(), end }));
 }
 
-const mendOf = ({ againOf }: ExamOrder) => (againOf === null ? "refund" : "another");
+const debtOf = ({ againOf }: ExamOrder) => (againOf === null ? "refund" : "another");
 
 const runsOf = (signatures: readonly StoredSignature[]): number => new Set(signatures.map(({ run }) => run)).size;
 
-/** A seller may change its quote while its exam waits for us: one that began late fails nobody for that, or for no quote. */
+/**
+ * A seller may change its quote while the exam waits for us, so a run that began late does not fail the seller for a
+ * changed or missing quote.
+ */
 async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal): Promise<NewResult> {
   const { order, run } = taken;
   const runs = runsOf(await parts.work.signatures(order.id));
   const beganAt = parts.now();
   if (runs >= MOST_RUNS) return interrupted({ runs, beganAt, endedAt: parts.now(), end: "broke" });
   if (!(await affordable(parts, order)))
-    throw new ExaminersFault("the account that exams pay from, or the day's ceiling, does not suffice at the moment");
+    throw new ExaminersFault("the account that exams pay from, or the day's ceiling, is currently insufficient");
   const clock = await examClock(parts.ledger, parts.now);
   const endsAt = clock() + RUN_MS;
-  const uplink = watchNetworkHealth({ ...parts, block: parts.head, resolves: parts.visitor.resolves });
-  const transport = uplink.over(parts.visitor.visit(SELLER_MS, lost));
-  // What has signed before was held with consent, which binds since then.
+  const health = watchNetworkHealth({ ...parts, block: parts.head, resolves: parts.visitor.resolves });
+  const transport = health.over(parts.visitor.visit(SELLER_MS, lost));
+  // An earlier run that signed had consent, which has been binding since then.
   const isNamed = runs > 0 || (await stillNamed(parts, order, transport));
-  await uplink.requireWorked();
+  await health.requireWorked();
   if (!isNamed) return interrupted({ runs, beganAt, endedAt: parts.now(), end: "withdrawn" });
   const report = await hold(parts, taken, { endsAt, clock, transport });
-  await uplink.requireWorked();
+  await health.requireWorked();
   const isStale = beganAt.getTime() - order.orderedAt.getTime() > QUOTE_MINUTES * 60_000;
   if (runs === 0 && report.terms === null && isStale)
     return interrupted({ runs, beganAt, endedAt: parts.now(), end: "stale" });
@@ -181,7 +193,7 @@ async function hold(parts: RunnerParts, taken: TakenExam, { endsAt, clock, trans
   return examine({ resource, payable, other, isAllowed }, visiting);
 }
 
-/** Which of a run's authorizations nobody can submit any more, by the chain's own clock. */
+/** Returns which of a run's authorizations can no longer be submitted, by the chain's clock. */
 async function overFor(
   { ledger, payer }: RunnerParts,
   signed: readonly StoredSignature[],
@@ -195,7 +207,7 @@ async function overFor(
   return (nonce) => over.has(nonce);
 }
 
-/** In the order of their blocks. */
+/** In block order. */
 const settlementsOf = ({ settled }: ExamReport, from: Address): readonly ChainSettlement[] =>
   [...settled]
     .map(([nonce, { transaction, block, to, value }]) => ({
@@ -204,8 +216,8 @@ const settlementsOf = ({ settled }: ExamReport, from: Address): readonly ChainSe
     .sort((one, other) => one.block - other.block);
 
 /**
- * Whether the origin still names the buyer for the same paths. Asked before anything else is sent: a seller who could
- * withdraw after that would keep every FAIL unpublished.
+ * Returns whether the origin still names the buyer for the same paths. Checked before anything else is sent, because a
+ * seller that could withdraw later would keep every FAIL unpublished.
  */
 async function stillNamed(
   { baseUrl, now }: RunnerParts,

@@ -7,10 +7,10 @@ const time = z.iso.datetime();
 export const examId = z.string().regex(/^[0-9a-f]{32}$/);
 const id = examId;
 
-/** What a record is about. */
+/** The subject of a record. */
 export const PATH_PREFIX = z.string().describe("Ends with a slash: the paths under it; `/` is the whole origin.");
 
-/** A request in public: its query and its body are told by their digests alone. */
+/** An examined request as it is published: its query and its body appear only as digests. */
 export const EXAMINED_REQUEST = z.object({
   method: z.string(),
   url: z.string().describe("Without its query."),
@@ -20,7 +20,7 @@ export const EXAMINED_REQUEST = z.object({
   other: z
     .string()
     .nullable()
-    .describe("Another route, at which a payment of this one was to be presented; null if none was named."),
+    .describe("Another route, where a payment for this one was to be presented; null if none was named."),
 });
 
 export const CONSENT_LINE = z
@@ -39,7 +39,7 @@ const links = {
   evidence_url: z.url().describe("Every request and answer, once it has ended; 404 until then."),
 };
 
-/** The answer to a bought exam. */
+/** The response to an order of an exam. */
 export const ORDERED = z.object({
   id,
   status: z.literal("incomplete"),
@@ -53,12 +53,12 @@ export const ORDERED = z.object({
 
 export const CHECK_WEIGHT = z
   .enum(["safe", "full"])
-  .describe("The lowest level that needs the check: safe, and so full too, or full alone.");
+  .describe("The lowest level that needs the check: `safe` (and therefore `full` as well), or only `full`.");
 
 export const REMEDY = z
   .object({ text: z.string(), link: z.url() })
   .nullable()
-  .describe("How the seller mends it; null where it holds.");
+  .describe("How the seller can fix it; null if the check holds.");
 
 export const CHECK = z.object({
   check: z.enum(CHECKS),
@@ -76,7 +76,7 @@ export const CHECK = z.object({
   ),
 });
 
-/** The status of an order. Members from `certified` on are there once it has ended. */
+/** The status of an order. Members from `certified` on are present once it has ended. */
 export const EXAM_STATUS = z.object({
   id,
   ...links,
@@ -106,12 +106,12 @@ export const EXAM_STATUS = z.object({
     .object({ transaction: z.string(), block: z.int() })
     .nullable()
     .optional()
-    .describe("Where the buyer of an exam that we broke was paid back, once that is final."),
+    .describe("The refund to the buyer of an exam that we broke, once it is final."),
 });
 
 const texts = z.record(z.string(), z.string());
 
-/** What is known before an exam, and about this seller if one was named. */
+/** The terms before an exam, and the seller's details if one was named. */
 export const EXAM_TERMS = z.object({
   price: usd,
   ceiling: usd,
@@ -128,7 +128,7 @@ export const EXAM_TERMS = z.object({
       note: z.string(),
       hosted: z.object({ method: z.literal("POST"), url: z.url(), note: z.string() }),
     })
-    .describe("How to hold the same exam first, without a record."),
+    .describe("How to rehearse the same exam first, without a record."),
   for_sale: z.boolean(),
   seller: z
     .object({
@@ -141,13 +141,13 @@ export const EXAM_TERMS = z.object({
       path_prefix: PATH_PREFIX.optional(),
       consent: z
         .object({
-          file: z.object({ url: z.string(), line: z.string() }).describe("Where to place which line."),
+          file: z.object({ url: z.string(), line: z.string() }).describe("The line to add, and the URL of the file."),
           lines: z
             .array(z.object({ wallet: address, path_prefix: PATH_PREFIX, expires: z.string() }))
-            .describe("Who may buy exams now, as the file says."),
+            .describe("The wallets that may buy exams now, according to the file."),
           problems: z
             .array(z.object({ line: z.int(), problem: z.string() }))
-            .describe("Lines that are addressed to us and give no consent."),
+            .describe("Lines addressed to us that do not give consent."),
         })
         .optional(),
     })

@@ -14,35 +14,40 @@ import { QUOTE_MINUTES } from "./products.ts";
 
 export interface IntakeParts extends LookParts {
   readonly store: Pick<ExamStore, "adding">;
-  readonly work: Pick<ExamWork, "standing" | "open">;
-  /** Null where exams are not for sale. */
+  readonly work: Pick<ExamWork, "originState" | "open">;
+  /** Null if exams are not for sale. */
   readonly account: ExamAccount | null;
-  /** What ids are derived with. */
+  /** The key from which IDs are derived. */
   readonly secret: Uint8Array;
-  /** What exams may spend in 24 hours, in atomic units. */
+  /** The limit for exams in 24 hours, in atomic units. */
   readonly daily: bigint;
 }
 
-/** Who asks, and for which buyer; null while it is not known. */
+/** The client, and the buyer's wallet, or null while unknown. */
 interface Asking {
   readonly client: string;
   readonly wallet: Address | null;
 }
 
-/** The payment that an order comes with. */
+/** The payment that accompanies an order. */
 export type Paying = Pick<OpenOrder, "payer" | "nonce">;
 
 export interface ExamIntake {
-  /** Looks at the seller unless that was done a while ago. @throws Problem if it may not be asked now */
+  /**
+   * Looks at the seller unless that was done recently.
+   * @throws Problem if it may not be contacted now
+   */
   readonly look: (request: ExamRequest, asking: Asking) => Promise<Looked>;
-  /** The line that an operator may place for a wallet. */
+  /** Returns the line that an operator may add for a wallet. */
   readonly line: (wallet: Address | null) => string;
-  /** What stands in the way at the moment: of the origin, or of our means. */
+  /** Returns why the order cannot be opened now, because of the origin or of our funds; null if it can. */
   readonly wait: (request: ExamRequest, prospect: ExaminableQuote) => Promise<NotYet | null>;
-  /** Opens the order, or says what stands in the way. */
+  /** Opens the order, or returns why it cannot be opened now. */
   readonly open: (request: ExamRequest, prospect: ExaminableQuote, paying: Paying) => Promise<NotYet | null>;
   readonly prepare: (request: ExamRequest, client: string) => Promise<NotYet | null>;
-  /** Takes nothing but a quote that was asked for without a payment: wallets cost nothing, so they count for no client. */
+  /**
+   * Accepts only a quote that was requested without a payment: wallets cost nothing, so they do not count as clients.
+   */
   readonly admit: (request: ExamRequest, paying: Paying) => Promise<Intake<ExamRequest>>;
   readonly sell: (sale: Sale<ExamRequest>) => Completion;
 }
@@ -51,7 +56,7 @@ export function createExamIntake(parts: IntakeParts): ExamIntake {
   const look: ExamIntake["look"] = (request, asking) => lookAt(parts, request, asking);
   const wait: ExamIntake["wait"] = async (request, prospect) => {
     const judge = await judgeOf(parts, request, prospect);
-    return judge(await parts.work.standing(originOf(request)));
+    return judge(await parts.work.originState(originOf(request)));
   };
   const open: ExamIntake["open"] = async (request, prospect, paying) => {
     const judge = await judgeOf(parts, request, prospect);
@@ -96,14 +101,14 @@ export const refusedProblem = (refusal: Refusal): Problem =>
     errors: [{ path: "url", message: worded(refusal) }],
   });
 
-/** What the database shows is judged with our means as they are now. */
+/** Returns a function that judges the database's facts in light of our current funds. */
 async function judgeOf({ account, daily }: IntakeParts, request: ExamRequest, { amount }: ExaminableQuote) {
   const balance = (await account?.balance()) ?? 0n;
   const origin = originOf(request);
   const later = (detail: string, retryAfterSeconds: number): NotYet => ({ detail, retryAfterSeconds, isSpent: false });
   return ({ isOpen, restsFor, commitments }: OriginState): NotYet | null => {
-    if (isOpen) return later(`${origin} has an order that is open: it is paid for, or under exam, at the moment.`, 60);
-    if (restsFor > 0) return later(`${origin} was examined a moment ago, and is left alone for a while.`, restsFor);
+    if (isOpen) return later(`${origin} has an order that is open: its exam is being paid for or is under way.`, 60);
+    if (restsFor > 0) return later(`${origin} was examined a moment ago and cannot be examined again yet.`, restsFor);
     const full = noRoom({ ...commitments, balance, daily }, amount);
     return full === null ? null : later(full, 120);
   };

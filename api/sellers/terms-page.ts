@@ -2,7 +2,7 @@ import { html, type Markup } from "../platform/page/html.ts";
 import { codeBlock, facts, mark, renderPage } from "../platform/page/page.ts";
 import type { examTerms } from "./exam-document.ts";
 
-/** What the free look at a seller found; absent if nobody asked for one. */
+/** The result of the free look at a seller; absent if none was requested. */
 interface Looked {
   readonly url: string;
   readonly refused: { readonly code: string; readonly detail: string } | null;
@@ -17,7 +17,7 @@ interface ShownTerms extends ReturnType<typeof examTerms> {
   readonly seller?: Looked;
 }
 
-/** What a seller's exam checks and costs, and what stands in the way of one, as a page. */
+/** Renders the checks and the price of a seller's exam, and what currently prevents one, as a page. */
 export const renderExamTerms = (terms: ShownTerms, baseUrl: string): string =>
   renderPage({
     title: "The seller’s exam",
@@ -26,7 +26,7 @@ export const renderExamTerms = (terms: ShownTerms, baseUrl: string): string =>
     jsonUrl: `${baseUrl}/test/seller?format=json`,
     main: html`<div class="hero"><p class="eyebrow">Sellers</p>
 <h1>The seller’s exam</h1>
-<p class="lead">A buyer that pays with real USDC on Base tries what must not work, and publishes what it saw. <a href="/docs/seller">How to order one, and how to run it on your machine first</a>. Also available <a href="/test/seller?format=json">as JSON</a>.</p>
+<p class="lead">A buyer that pays with real USDC on Base tries what must not work and publishes what it saw. <a href="/docs/seller">How to order one, and how to run it on your machine first</a>. Also available <a href="/test/seller?format=json">as JSON</a>.</p>
 ${!terms.for_sale && html`<p class="state fail">This installation does not sell exams.</p>`}</div>
 ${terms.seller !== undefined && lookedSection(terms.seller)}
 <section aria-labelledby="look"><h2 id="look">Look at a seller</h2>
@@ -38,7 +38,7 @@ ${terms.seller !== undefined && lookedSection(terms.seller)}
 ${facts(
   [
     ["Exam", html`<strong>${terms.price} USDC</strong>`],
-    ["The seller may ask for", `at most ${terms.ceiling} USDC a payment`],
+    ["The seller may ask for", `at most ${terms.ceiling} USDC per payment`],
     ["Payments", `${terms.payments}, all at the quoted price`],
     ["Result", `public within ${terms.result_within_seconds} seconds`],
     ["Between two exams of an origin", `${terms.cooldown_minutes} minutes`],
@@ -46,7 +46,7 @@ ${facts(
   "ruled",
 )}</section>
 <section aria-labelledby="rehearsal"><h2 id="rehearsal">Rehearse first</h2>
-<p class="measure">The result of an exam is public whatever it is. <code>POST ${new URL(terms.rehearsal.hosted.url).pathname}</code> holds the same exam of a public endpoint in test USDC on Base Sepolia, and records nothing. Or run it on your machine:</p>
+<p class="measure">The result of an exam is public whatever it is. <code>POST ${new URL(terms.rehearsal.hosted.url).pathname}</code> runs the same exam of a public endpoint in test USDC on Base Sepolia and records nothing. Or run it on your machine:</p>
 ${codeBlock({ id: "rehearse", caption: "In test USDC on Base Sepolia", language: "bash", text: terms.rehearsal.command })}</section>
 <section aria-labelledby="checks"><h2 id="checks">What it checks</h2>
 <table class="prose stack"><thead><tr><th scope="col">Check</th><th scope="col">Level</th><th scope="col">Passes if</th></tr></thead><tbody>${terms.checks.map(

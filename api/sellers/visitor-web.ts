@@ -13,11 +13,15 @@ import {
 } from "../platform/web/guarded-fetch/dial.ts";
 import { bareHost, type GuardSettings, targetFault } from "../platform/web/target.ts";
 
-/** Requests to a seller, through the guard of public addresses. */
+/** Sends requests to a seller, only at public addresses. */
 export interface Visitor {
-  /** For one exam or probe: its requests together keep a seller busy for no more than `withinMs`. */
+  /**
+   * Returns the transport of one exam or probe. All of its requests together keep a seller busy for at most `withinMs`.
+   */
   visit(withinMs: number, signal: AbortSignal): Transport;
-  /** After a request failed: unless a name of ours does not resolve either, where the seller's did not. */
+  /**
+   * Called after a request failed. Returns false if the seller's name did not resolve and one of ours does not either.
+   */
   resolves(failure: unknown): Promise<boolean>;
 }
 
@@ -25,7 +29,7 @@ export interface VisitorSettings extends GuardSettings {
   readonly userAgent: string;
   /** For tests; production's is the default. */
   readonly resolve?: Resolve;
-  /** Of our own interfaces; for tests. */
+  /** The addresses of this machine's interfaces; for tests. */
   readonly interfaces?: () => readonly string[];
 }
 
@@ -34,8 +38,8 @@ const ANSWER_MS = 15_000;
 const RESOLVE_MS = 6_000;
 
 /**
- * Visits sellers on the public Internet and nowhere else: every connection resolves the name once, and goes only to
- * addresses that passed the check. Redirects are answers like any other.
+ * Creates a visitor of sellers that connects only to the public Internet: every connection resolves the name once and
+ * uses only addresses that passed the check. Redirects are answers like any other.
  */
 export function createVisitor(settings: VisitorSettings): Visitor {
   const vet = {
@@ -52,7 +56,7 @@ export function createVisitor(settings: VisitorSettings): Visitor {
   return {
     async resolves(failure) {
       if (!isNamed || !(failure instanceof Failed && failure.failure === "dns")) return true;
-      // A name that nobody has asked for yet: no resolver remembers that there is none.
+      // A name that has not been looked up before, so that no resolver has cached its absence.
       const name = `${randomBytes(8).toString("hex")}.${settings.ownHost}`;
       const signal = AbortSignal.timeout(RESOLVE_MS);
       return Promise.all([vet.resolve(name, signal), vet.resolveAllowed(settings.ownHost, signal)]).then(
@@ -90,7 +94,7 @@ export function createVisitor(settings: VisitorSettings): Visitor {
   };
 }
 
-/** Node's form of a look-up, which gives vetted addresses alone. */
+/** Returns Node's form of a look-up that yields only vetted addresses. */
 const lookupOf =
   (target: string, addresses: (url: URL) => Promise<readonly string[]>): LookupFunction =>
   (_, { all, family }, found) => {
@@ -107,7 +111,7 @@ const lookupOf =
     );
   };
 
-/** Time in which at least one request waits for the seller. */
+/** Measures the time during which at least one request waits for the seller. */
 function createPatience(withinMs: number) {
   let [spent, waiting, since] = [0, 0, 0];
   const used = () => spent + (waiting > 0 ? performance.now() - since : 0);

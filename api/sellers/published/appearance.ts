@@ -6,10 +6,10 @@ import { type Exam, siteName, siteOf, VALID_DAYS } from "../record.ts";
 import type { Placed } from "./document.ts";
 import { verdictOf } from "./standing.ts";
 
-/** How a seller's record looks now; its page and its badge agree. */
+/** The current appearance of a seller's record, which its page and its badge share. */
 export interface ExamAppearance {
   readonly tone: "pass" | "fail" | "gray";
-  /** On its seal. */
+  /** The word on its seal. */
   readonly word: "PASS" | "FAIL" | "NONE";
   readonly state:
     | "Current"
@@ -22,11 +22,11 @@ export interface ExamAppearance {
     | "Not certified"
     | "Under way";
   readonly sentence: string;
-  /** For pictures that caches keep: its dates are absolute. */
+  /** For pictures in caches, so its dates are absolute. */
   readonly short: string;
 }
 
-/** An exam that is published. A PASS is green only while no FAIL of the same origin counts. */
+/** Returns the appearance of a published exam. A PASS is green only while no FAIL of the same origin counts. */
 export function examAppearance({ exam, state, failing }: Pick<Placed, "exam" | "state" | "failing">): ExamAppearance {
   const { endedAt, validUntil, level } = exam.result;
   const verdict = verdictOf(exam);
@@ -40,7 +40,7 @@ export function examAppearance({ exam, state, failing }: Pick<Placed, "exam" | "
     }
     case "reversed": {
       const at = exam.reversedAt ?? endedAt;
-      const sentence = `A payment that this ${word} rests on was found missing from the chain on ${longDay(at)}. The record stays public and no longer counts.`;
+      const sentence = `A payment that this ${word} depends on was found missing from the chain on ${longDay(at)}. The record stays public and no longer counts.`;
       return { tone: "gray", word, state: "Reversed", sentence, short: `reversed ${day(at)}` };
     }
     case "expired": {
@@ -69,31 +69,31 @@ export function examAppearance({ exam, state, failing }: Pick<Placed, "exam" | "
   }
 }
 
-/** An exam that certifies nothing: under way, or interrupted. */
+/** Returns the appearance of an exam that certifies nothing: under way or interrupted. */
 export function uncertified({ result }: Exam): ExamAppearance {
   const nothing = { tone: "gray", word: "NONE" } as const;
   if (result === null)
     return {
       ...nothing,
       state: "Under way",
-      sentence: "The exam has not ended yet: its result is here within three minutes.",
+      sentence: "The exam has not ended yet. Its result will be here within three minutes.",
       short: "exam under way",
     };
   return {
     ...nothing,
     state: "Not certified",
-    sentence: "Nothing is certified here, for or against the seller. This page is found by its id alone.",
+    sentence: "Nothing is certified here, for or against the seller. This page can only be found by its id.",
     short: "nothing certified",
   };
 }
 
-/** What is in large letters on the page and the picture of a published exam. */
+/** Returns the headline on the page and the picture of a published exam. */
 export function examHeadline({ result }: Placed["exam"], { state }: Pick<ExamAppearance, "state">): string {
   if (state !== "Current") return state;
   return result.level === "full" ? "Passed: full" : "Passed: safe";
 }
 
-/** The picture of a seller's certificate. The seller's own words are not in it. */
+/** Returns the picture of a seller's certificate. It contains no text from the seller. */
 export function sellerPreview(placed: Placed): Preview {
   const { exam } = placed;
   const { order, result } = exam;
@@ -109,7 +109,7 @@ export function sellerPreview(placed: Placed): Preview {
   };
 }
 
-/** The same for programs that read pages. */
+/** Returns the same facts for programs that read pages. */
 export function sellerLinkedData({ exam }: Placed, description: string, baseUrl: string): Markup {
   const { order, result } = exam;
   return jsonLd({

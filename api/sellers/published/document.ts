@@ -12,15 +12,15 @@ import { compareSettlements, type NamedTransaction } from "./evidence.ts";
 import { type ExamState, verdictOf } from "./standing.ts";
 import { sellerVerifyUrl } from "./verification.ts";
 
-/** A published exam among the others of its origin. */
+/** A published exam, placed among its origin's other exams. */
 export interface Placed {
   readonly exam: EndedExam;
   readonly state: ExamState;
-  /** The newer exam that counts in its place; null if there is none. */
+  /** The newer exam that counts in its place, or null. */
   readonly supersededBy: EndedExam | null;
-  /** Published exams of the same request before it, newest first. */
+  /** Earlier published exams of the same request, newest first. */
   readonly earlier: readonly EndedExam[];
-  /** A FAIL of another request, for which the origin is not verified; absent if none counts. */
+  /** A FAIL of another request, because of which the origin is not verified. Absent if none counts. */
   readonly failing?: EndedExam;
 }
 
@@ -35,11 +35,11 @@ export interface SellerRecordParts {
 
 export const SELLER_BADGE = "x402 seller";
 
-/** Markdown for a README: the badge, linked to the certificate. */
+/** Returns Markdown for a README: the badge, linked to the certificate. */
 export const sellerBadgeMarkdown = (baseUrl: string, order: Pick<ExamOrder, "id">): string =>
   `[![${SELLER_BADGE}](${badgeUrl(baseUrl, order)})](${certUrl(baseUrl, order)})`;
 
-/** The public record of an exam at `/cert/<id>`. It certifies nothing unless `published` is true. */
+/** Returns the public record of an exam at `/cert/<id>`. It certifies nothing unless `published` is true. */
 export function sellerRecord(exam: Exam, parts: SellerRecordParts, now: Date) {
   const { order, correction } = exam;
   const { transactions, places, baseUrl } = parts;
@@ -57,7 +57,7 @@ export function sellerRecord(exam: Exam, parts: SellerRecordParts, now: Date) {
   };
 }
 
-/** What was ordered. */
+/** Returns the members that describe the order. */
 const examined = (order: ExamOrder) => ({
   id: order.id,
   product: "seller" as const,
@@ -77,7 +77,7 @@ const examined = (order: ExamOrder) => ({
   ordered_at: order.orderedAt.toISOString(),
 });
 
-/** What the exam found; nothing while it is under way. */
+/** Returns the members that describe the result. They are empty while the exam is under way. */
 const found = ({ order, result, removal }: Exam, baseUrl: string) => ({
   status: result?.outcome ?? ("incomplete" as const),
   note: result?.note ?? null,
@@ -120,7 +120,7 @@ function corrected(correction: Exam["correction"], baseUrl: string) {
   };
 }
 
-/** What the chain showed, beside what the seller's answers claim. */
+/** Returns what the chain showed and, separately, what the seller's answers claim. */
 function settled({ order, result }: Exam, named: readonly NamedTransaction[]) {
   const { seen, claimed } = compareSettlements(named, result?.settlements ?? []);
   const explorer_url = (transaction: Hex) => explorerTransactionUrl(order.payment.network, transaction);
@@ -140,7 +140,7 @@ function settled({ order, result }: Exam, named: readonly NamedTransaction[]) {
   };
 }
 
-/** Whether an exam certifies anything, and whether that still counts. */
+/** Whether an exam certifies anything, and whether it still counts. */
 interface Counted {
   readonly published: boolean;
   readonly verdict: "pass" | "fail" | null;
@@ -196,7 +196,7 @@ const UNCERTIFIED: Counted = {
   verify_url: null,
 };
 
-/** A published exam as the log has it: its own facts, as they were when it ended. */
+/** Returns a published exam as it is entered in the log, with the facts as of its end. */
 export const issuedSellerCertificate = ({ order, result }: EndedExam) => ({
   id: order.id,
   product: "seller",

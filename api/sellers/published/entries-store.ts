@@ -5,7 +5,7 @@ import { readEndedExams } from "./store.ts";
 
 const CORRECTIONS = "SELECT exam, reason, at FROM seller_exam_correction WHERE exam = ANY($1)";
 
-/** Certificates of sellers and their corrections, as entries of the log. */
+/** Reads certificates of sellers and their corrections as log entries. */
 export const sellerEntries: EntryReaders = {
   async seller_certificate(ask, refs) {
     const exams = await readEndedExams(async (text, values) => (await ask<ExamColumns>(text, values)).rows, refs);

@@ -1,24 +1,24 @@
 import type { Hex } from "../../platform/wallet.ts";
 import type { ChainSettlement, KeptEvidence, KeptExchange } from "../record.ts";
 
-/** A transaction that the seller's own answers name as the settlement: a claim, whether the chain has it or not. */
+/** A transaction that the seller's answers name as the settlement, whether or not it is on the chain. */
 export interface NamedTransaction {
   readonly transaction: Hex;
-  /** Numbers of the exchanges whose answers name it. */
+  /** The numbers of the exchanges whose answers name it. */
   readonly exchanges: readonly number[];
 }
 
-/** Claims and what the chain showed, each with what the other says of it. */
-export interface SettlementsTold {
+/** The seller's claims and the chain's settlements, each matched against the other. */
+export interface MatchedSettlements {
   readonly claimed: readonly (NamedTransaction & { readonly isOnChain: boolean })[];
   readonly seen: readonly (ChainSettlement & { readonly claimedIn: readonly number[] })[];
 }
 
-/** Compares what the seller's answers name with the payments of the exam that the chain showed. */
+/** Compares the transactions that the seller's answers name with the exam's payments on the chain. */
 export const compareSettlements = (
   named: readonly NamedTransaction[],
   seen: readonly ChainSettlement[],
-): SettlementsTold => ({
+): MatchedSettlements => ({
   claimed: named.map((claim) => ({
     ...claim,
     isOnChain: seen.some(({ transaction }) => transaction === claim.transaction),
@@ -29,16 +29,16 @@ export const compareSettlements = (
   })),
 });
 
-/** At most: three payments, and whatever a seller makes up. */
+/** The most transactions that are read: three payments, and some that a seller makes up. */
 const MOST_NAMED = 10;
-/** A settlement is named in a few hundred characters. */
+/** A header that names a settlement has a few hundred characters. */
 const LONGEST_HEADER = 8_192;
 
-/** Reads the kept evidence, the service's own text. */
+/** Parses the kept evidence, which is the service's own text. */
 export const exchangesOf = (evidence: string | null): readonly KeptExchange[] =>
   evidence === null ? [] : (JSON.parse(evidence) as KeptEvidence).exchanges;
 
-/** The transactions that `PAYMENT-RESPONSE` names, in the order in which they came. */
+/** Returns the transactions named in `PAYMENT-RESPONSE`, in the order in which they arrived. */
 export function namedTransactions(exchanges: readonly KeptExchange[]): readonly NamedTransaction[] {
   const named = new Map<Hex, number[]>();
   for (const { number, answer } of exchanges) {
@@ -53,8 +53,8 @@ export function namedTransactions(exchanges: readonly KeptExchange[]): readonly 
 function transactionIn(header: string): Hex | null {
   if (header.length > LONGEST_HEADER) return null;
   try {
-    const said: unknown = JSON.parse(Buffer.from(header, "base64").toString("utf8"));
-    const { transaction } = Object(said) as { readonly transaction?: unknown };
+    const settlement: unknown = JSON.parse(Buffer.from(header, "base64").toString("utf8"));
+    const { transaction } = Object(settlement) as { readonly transaction?: unknown };
     return typeof transaction === "string" && /^0x[0-9a-f]{64}$/i.test(transaction)
       ? (transaction.toLowerCase() as Hex)
       : null;

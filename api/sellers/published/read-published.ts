@@ -32,7 +32,7 @@ export interface PublishedParts {
   readonly now: () => Date;
 }
 
-/** An exam, with its place among the others of its origin if it is published. */
+/** An exam, placed among its origin's other exams if it is published. */
 export interface FoundExam {
   readonly exam: Exam;
   readonly placed: Placed | null;
@@ -40,10 +40,10 @@ export interface FoundExam {
 
 export interface Published {
   exam(id: string): Promise<FoundExam | null>;
-  /** JSON of the kept exchanges, as it was hashed; null while there is none. */
+  /** Returns the kept exchanges as JSON, exactly as hashed, or null while there are none. */
   evidence(id: string): Promise<string | null>;
   verification(site: Site): Promise<SellerVerification>;
-  /** The same, signed for verification elsewhere. */
+  /** Returns the same record, signed for verification elsewhere. */
   credential(site: Site): Promise<Signed<ReturnType<typeof sellerCredential>>>;
   payee(wallet: Address): Promise<ReturnType<typeof payeeExams>>;
 }
@@ -74,7 +74,7 @@ export function createPublished({ store, reader, signer, baseUrl, now }: Publish
   };
 }
 
-/** An exam so old that it is not among those that are read has been superseded, or has expired. */
+/** An exam too old to be in `exams` has been superseded or has expired. */
 function placed(exam: EndedExam, exams: readonly EndedExam[], at: Date): Placed {
   const known = exams.some(({ order }) => order.id === exam.order.id) ? exams : [...exams, exam];
   const all = judgeExams(known, at);
@@ -98,8 +98,8 @@ export type ExamCorrected =
   | { readonly refused: "corrected"; readonly reason: string };
 
 /**
- * Says beside a published exam that the examiner was wrong, and why: once, for good, in public. The result stays as it is
- * and counts for nothing any more. A seller who disagrees, or who has mended a fault, buys a new exam.
+ * Records, once and publicly, that the examiner was wrong about a published exam, and why. The result is not changed
+ * and no longer counts. A seller that disagrees, or has fixed a fault, buys a new exam.
  */
 export async function correctExam(store: CorrectionStore, id: string, reason: string): Promise<ExamCorrected> {
   const exam = await store.get(id);
@@ -119,7 +119,7 @@ export interface SellerAddressParts {
   readonly now: () => Date;
 }
 
-/** Exams at the addresses that they share with certificates. */
+/** Creates the readers of exams at the URLs that they share with certificates. */
 export function sellerAddresses(parts: SellerAddressParts): SharedAddresses {
   const { sellers, baseUrl } = parts;
   return {

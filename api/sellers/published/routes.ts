@@ -16,7 +16,7 @@ export interface PublishedRouteParts {
   readonly baseUrl: string;
 }
 
-/** Routes of exams alone. What shares an address with certificates is in `sellerAddresses`. */
+/** The routes that only exams have. `sellerAddresses` has the URLs that they share with certificates. */
 export const publishedRoutes = (parts: PublishedRouteParts): readonly Route[] => [
   {
     method: "GET",
@@ -30,7 +30,7 @@ export const publishedRoutes = (parts: PublishedRouteParts): readonly Route[] =>
   {
     method: "GET",
     path: "/payee/:wallet",
-    summary: "What exams of sellers say about the wallet that they are paid at: facts beside its score",
+    summary: "Exams of sellers that are paid at the wallet: facts that do not affect its score",
     parameters: [inPath({ name: "wallet", description: "The payee's address.", schema: walletText })],
     output: jsonOrPage(PAYEE_EXAMS),
     problems: ["malformed_request"],

@@ -95,13 +95,13 @@ export const EXCHANGE = z.object({
   failure: z.string().nullable(),
 });
 
-/** What was kept of an exam. */
+/** The evidence kept of an exam. */
 export const EVIDENCE = z
   .object({
-    exchanges: z.array(EXCHANGE).meta({ description: "Every request, with what the seller answered." }),
-    settlements: z
-      .array(CHAIN_SETTLEMENT)
-      .meta({ description: "What the examiner read from the chain at the end, whatever the answers say." }),
+    exchanges: z.array(EXCHANGE).meta({ description: "Every request, with the seller's answer." }),
+    settlements: z.array(CHAIN_SETTLEMENT).meta({
+      description: "The payments that the examiner read from the chain at the end, regardless of the answers.",
+    }),
   })
   .meta({ id: "SellerEvidence" }) satisfies z.ZodType<KeptEvidence>;
 
@@ -136,7 +136,7 @@ export const SELLER_RECORD = z
           .meta({ description: "Only if the evidence was removed: `url` then returns 451, and the digest stays." }),
       })
       .nullable(),
-    published: z.boolean().meta({ description: "False: nothing is certified, for or against the seller." }),
+    published: z.boolean().meta({ description: "False if nothing is certified, for or against the seller." }),
     verdict: verdict.nullable(),
     level,
     issued_at: time.nullable(),
@@ -160,16 +160,16 @@ export const SELLER_RECORD = z
         free_exam: z
           .object({ granted_at: time, cert_url: url.nullable() })
           .nullable()
-          .meta({ description: "The exam free of charge that came with it, and its record once it was taken." }),
+          .meta({ description: "The free exam that came with it, and that exam's record once it was taken." }),
       })
       .nullable(),
     again_of: url.nullable().meta({ description: "The corrected exam that it repeats free of charge." }),
     reversed_at: time
       .nullable()
-      .meta({ description: "When a payment that it rests on was found missing from the chain." }),
+      .meta({ description: "When a payment that it depends on was found missing from the chain." }),
     settlements: z.array(CHAIN_SETTLEMENT.extend({ claimed_in: exchangeNumbers, explorer_url: url })).meta({
       description:
-        "Read from the chain at the exam's end: what its payments moved. `claimed_in` are the exchanges whose answers name it.",
+        "The exam's payments, read from the chain at its end. `claimed_in`: the exchanges whose answers name the payment.",
     }),
     claimed_settlements: z
       .array(
@@ -181,7 +181,7 @@ export const SELLER_RECORD = z
         }),
       )
       .meta({
-        description: "The seller's claim: what its answers name. `on_chain`: it is one of `settlements`.",
+        description: "The transactions that the seller's answers name. `on_chain`: whether it is one of `settlements`.",
       }),
     cert_url: url,
     log: z.array(LOG_PLACE).exactOptional().meta({ description: "Its places in the log; absent until it has one." }),
@@ -256,7 +256,7 @@ export const SELLER_CREDENTIAL = z
   })
   .meta({ id: "SellerCredential" }) satisfies z.ZodType<Signed<ReturnType<typeof sellerCredential>>>;
 
-/** What exams say about a payee. */
+/** The exams of a payee. */
 export const PAYEE_EXAMS = z
   .object({
     service: SERVICE,

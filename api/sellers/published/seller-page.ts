@@ -12,16 +12,16 @@ import { bareUrl } from "../consent.ts";
 import { type Exam, type KeptBody, type KeptExchange, siteName, siteOf, VALID_DAYS } from "../record.ts";
 import { type ExamAppearance, examAppearance, examHeadline, sellerLinkedData, uncertified } from "./appearance.ts";
 import { type Placed, SELLER_BADGE, type SellerRecordParts, sellerBadgeMarkdown } from "./document.ts";
-import { compareSettlements, type SettlementsTold } from "./evidence.ts";
+import { compareSettlements, type MatchedSettlements } from "./evidence.ts";
 import { verdictOf } from "./standing.ts";
 import { sellerVerifyUrl } from "./verification.ts";
 
-/** How much of a stranger's bytes a page repeats, in characters. All of it is in the evidence. */
+/** The length to which a page repeats a stranger's text, in characters. All of it is in the evidence. */
 const MOST = { url: 300, header: 200, headers: 40, body: 1_500, failure: 300 } as const;
 
 const exchangeId = (number: number): string => `exchange-${number}`;
 
-/** Every request with its answer, as far as a page shows them. Whatever a seller sends is text, and no more. */
+/** Renders every request with its answer, shortened. Anything a seller sends is rendered only as text. */
 const exchangesSection = (exchanges: readonly KeptExchange[], evidencePath: string): Markup =>
   exchanges.length === 0
     ? html``
@@ -80,7 +80,10 @@ const MARKS = {
   not_applicable: ["gray", "Does not apply"],
 } as const;
 
-/** Each check with its weight, what it found, how to mend it, and links to the exchanges that show it. Statements may quote the seller. */
+/**
+ * Renders each check with its weight, its findings, their remedies, and links to the exchanges that show them.
+ * Statements may quote the seller.
+ */
 const checksSection = (checks: readonly CheckResult[], shown: ReadonlySet<number>): Markup =>
   checks.length === 0
     ? html``
@@ -97,7 +100,7 @@ ${findings.length > 0 && html`<ul>${findings.map((finding) => html`<li>${line(fi
 function line(finding: CheckResult["findings"][number], shown: ReadonlySet<number>): Markup {
   const { statement, holds, exchanges } = finding;
   const remedy = remedyOf(finding);
-  return html`${!holds && html`<strong>Not so:</strong> `}${foreignLine(statement, 500)} ${exchanges.length > 0 && html`<span class="soft">(${linksTo(exchanges, shown)})</span>`}${remedy !== null && html`<br><strong>Remedy:</strong> ${remedy.text} <a href="${remedy.link}" rel="noopener">What the rule says</a>`}`;
+  return html`${!holds && html`<strong>Not so:</strong> `}${foreignLine(statement, 500)} ${exchanges.length > 0 && html`<span class="soft">(${linksTo(exchanges, shown)})</span>`}${remedy !== null && html`<br><strong>Remedy:</strong> ${remedy.text} <a href="${remedy.link}" rel="noopener">Read the rule</a>`}`;
 }
 
 const linksTo = (numbers: readonly number[], shown: ReadonlySet<number>): readonly Markup[] =>
@@ -106,27 +109,27 @@ const linksTo = (numbers: readonly number[], shown: ReadonlySet<number>): readon
       html`${place > 0 && ", "}${shown.has(number) ? html`<a href="#${exchangeId(number)}" aria-label="Exchange ${number}">${number}</a>` : number}`,
   );
 
-/** What a seller's certificate states, what it does not, and how it is corrected. */
+/** Renders what a seller's certificate states, what it does not, and how it is corrected. */
 const meaningSection = (): Markup => html`<section aria-labelledby="meaning"><h2 id="meaning">What this proves</h2>
 <div class="two"><div><h3>It states</h3><ul>
 <li>What the examiner sent to this origin, and what it answered, at the time of the exam.</li>
 <li>That a file at the origin named the wallet that bought the exam, and these paths.</li>
 <li>Each check is a published rule. The requests and answers show every finding.</li>
 </ul></div><div><h3>It does not state</h3><ul>
-<li>That what is sold is worth its price, true or lawful: nobody judged the content.</li>
+<li>That what is sold is worth its price, true or lawful. The content was not judged.</li>
 <li>That other routes of the origin behave alike, or that this one will tomorrow.</li>
 <li>That a seller cannot tell the examiner from a buyer.</li>
-<li>Anything after the exam: nothing is silently examined again, and the certificate expires after ${VALID_DAYS} days.</li>
+<li>Anything after the exam. No seller is silently examined again, and the certificate expires after ${VALID_DAYS} days.</li>
 </ul></div></div>
 <h3>Corrections</h3>
-<p class="measure">No record is ever edited or deleted. If the examiner was wrong, a correction with its reason stands beside it, and it no longer counts. That is the only ground: a seller who has mended a fault passes a new exam. Ask through <a href="/.well-known/security.txt">the security contact</a>.</p></section>`;
+<p class="measure">No record is ever edited or deleted. If the examiner was wrong, a correction with its reason is added, and the record no longer counts. That is the only ground for a correction: a seller that has fixed a fault takes a new exam. Request one through <a href="/.well-known/security.txt">the security contact</a>.</p></section>`;
 
 interface Context extends SellerRecordParts {
   readonly exchanges: readonly KeptExchange[];
   readonly now: Date;
 }
 
-/** The page of an exam: a certificate if it is published, and a plain record that certifies nothing if it is not. */
+/** Renders the page of an exam: a certificate if it is published, otherwise a plain record that certifies nothing. */
 export function renderSellerPage(exam: Exam, context: Context): string {
   const { placed, exchanges, places, baseUrl } = context;
   const shown = placed === null ? uncertified(exam) : examAppearance(placed);
@@ -208,7 +211,7 @@ const freeExam = (free: NonNullable<Exam["correction"]>["free"]): Markup | false
     ? html` The seller may take another exam free of charge.`
     : html` <a href="/cert/${free.exam}">It was repeated free of charge.</a>`);
 
-/** A seller who bought exams until one passed is seen to have done so. */
+/** Shows whether a seller bought exams until one passed. */
 const historySection = ({ supersededBy, earlier }: Placed, baseUrl: string): Markup | false =>
   (supersededBy !== null || earlier.length > 0) &&
   html`<section aria-labelledby="others"><h2 id="others">Other exams of the same request</h2>
@@ -255,12 +258,12 @@ ${
 
 type OnNetwork = Exam["order"]["payment"]["network"];
 
-const settledFact = (network: OnNetwork, one: SettlementsTold["seen"][number]): readonly [string, Markup] => [
+const settledFact = (network: OnNetwork, one: MatchedSettlements["seen"][number]): readonly [string, Markup] => [
   `${formatUsd(one.value)} USDC in block ${one.block}`,
   html`${linkTo(network, one.transaction)} to <a class="mono" href="${explorerAddressUrl(network, one.to)}" rel="noopener nofollow">${one.to}</a>, ${one.claimedIn.length === 0 ? "which no answer names" : html`named in ${answers(one.claimedIn)}`}`,
 ];
 
-const claimFact = (network: OnNetwork, one: SettlementsTold["claimed"][number]): readonly [string, Markup] => [
+const claimFact = (network: OnNetwork, one: MatchedSettlements["claimed"][number]): readonly [string, Markup] => [
   `Named in ${answers(one.exchanges)}`,
   html`${linkTo(network, one.transaction)}, ${one.isOnChain ? "which the chain showed" : html`<strong>in which the chain showed no payment of this exam</strong>`}`,
 ];

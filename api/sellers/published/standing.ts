@@ -1,6 +1,6 @@
 import { type EndedExam, isCurrent, isVoid } from "../record.ts";
 
-/** What an origin's published exams may say of one of them. */
+/** The state of an exam among its origin's published exams. */
 export type ExamState = "counts" | "superseded" | "expired" | "corrected" | "reversed";
 
 export interface JudgedExam {
@@ -12,14 +12,15 @@ export interface JudgedExam {
 export const verdictOf = ({ result }: Pick<EndedExam, "result">): "pass" | "fail" =>
   result.level === null ? "fail" : "pass";
 
-/** Two exams are of the same request if nothing that is sent differs. */
+/** Identifies the request: two exams are of the same request if nothing that is sent differs. */
 const requestOf = ({ order: { method, url, body, contentType } }: EndedExam): string =>
   JSON.stringify([method, url, body, body === null ? null : contentType]);
 
 /**
- * Which of an origin's exams count: of each request the newest one, while it is fresh. So a FAIL stands until it expires
- * or the same request passes; a PASS of another request, or of the same with another body, does not touch it.
- * @param exams newest first; corrected and reversed ones count for nothing, as if they had not been held
+ * Returns which of an origin's exams count: the newest exam of each request, while it is fresh. So a FAIL counts until
+ * it expires or the same request passes. A PASS of another request, or of the same one with another body, does not
+ * affect it.
+ * @param exams newest first; corrected and reversed ones are ignored, as if they had not taken place
  */
 export function judgeExams(exams: readonly EndedExam[], now: Date): readonly JudgedExam[] {
   const seen = new Set<string>();
@@ -33,7 +34,9 @@ export function judgeExams(exams: readonly EndedExam[], now: Date): readonly Jud
   });
 }
 
-/** Published exams of the same request that ended before this one, newest first, without those that count for nothing. */
+/**
+ * Returns the published exams of the same request that ended before this one, newest first, except those that are void.
+ */
 export const earlierOf = (exam: EndedExam, exams: readonly EndedExam[]): readonly EndedExam[] =>
   exams.filter(
     (one) =>

@@ -4,20 +4,23 @@ import type { Address } from "../../platform/wallet.ts";
 import { ENDED, type ExamColumns, parseEnded } from "../exam-store.ts";
 import type { EndedExam, Exam, Site } from "../record.ts";
 
-/** An exam that was neither withdrawn nor reversed. */
+/** Selects exams that have not been withdrawn or reversed. */
 export const STANDS = `NOT EXISTS (SELECT FROM seller_exam_correction c WHERE c.exam = r.exam)
     AND NOT EXISTS (SELECT FROM seller_exam_gone g WHERE g.exam = r.exam)`;
 
 /** Two exams are of the same request if nothing that is sent differs. */
 export const REQUEST = "e.method, e.url, e.body, CASE WHEN e.body IS NOT NULL THEN e.content_type END AS content_type";
 
-/** Whether an exam is in the record of a site: one of its own, or one of a wider site about a URL in this one. */
+/**
+ * Tests whether an exam is in the record of a site: an exam of the site, or one of a wider site about a URL in this
+ * one.
+ */
 export const IN_SITE = (exam: string, origin: string, prefix: string): string =>
   `(${exam}.path_prefix = ${prefix} OR (starts_with(${prefix}, ${exam}.path_prefix)
     AND starts_with(split_part(${exam}.url, '?', 1) || '/', ${origin} || ${prefix})))`;
 
 const NEWEST = 100;
-/** $2 is now: whatever is fresh is read, however many newer ones there are. */
+/** $2 is the current time. All fresh exams are read, however many newer ones there are. */
 const of = (which: string): string => {
   const all = `SELECT r.exam FROM seller_exam_result r JOIN seller_exam e ON e.id = r.exam WHERE r.is_public AND ${which}`;
   return `${ENDED} AND r.exam IN ((${all} ORDER BY r.ended_at DESC LIMIT ${NEWEST}) UNION ${all} AND r.valid_until > $2)
@@ -28,7 +31,7 @@ const OF_PAYEE = of("r.pay_to = $1 AND e.payer = $1");
 const CORRECT = "INSERT INTO seller_exam_correction (exam, reason) VALUES ($1, $2) ON CONFLICT DO NOTHING";
 const NAMED = `${ENDED} AND r.exam = ANY($1)`;
 
-/** Reads what is public of exams: of a site, and of a payee. */
+/** Creates the reader of published exams, by site and by payee. */
 export function createPublishedExamReader(pool: pg.Pool): PublishedExamReader {
   const read = async (text: string, values: readonly unknown[]): Promise<readonly EndedExam[]> =>
     (await pool.query<ExamColumns>(named(text, values))).rows.map(parseEnded);
@@ -38,7 +41,7 @@ export function createPublishedExamReader(pool: pg.Pool): PublishedExamReader {
   };
 }
 
-/** Adds the statement that a result was wrong. */
+/** Creates the store of corrections. */
 export const createCorrections = (pool: pg.Pool): Pick<CorrectionStore, "correct"> => ({
   async correct(id, reason) {
     const { rowCount } = await pool.query(named(CORRECT, [id, reason]));
@@ -46,32 +49,32 @@ export const createCorrections = (pool: pg.Pool): Pick<CorrectionStore, "correct
   },
 });
 
-/** The published exams with these ids. */
+/** Returns the published exams with these IDs. */
 export const readEndedExams = async (
   ask: (text: string, values: readonly unknown[]) => Promise<readonly ExamColumns[]>,
   ids: readonly string[],
 ): Promise<readonly EndedExam[]> => (await ask(NAMED, [ids])).map(parseEnded);
 
-/** The public exams that a site's record is made of, newest first. */
+/** The public exams in a site's record, newest first. */
 export interface PublishedExams {
   readonly site: Site;
   readonly exams: readonly EndedExam[];
 }
 
-/** Reads what is public of exams. */
+/** Reads published exams. */
 export interface PublishedExamReader {
   /**
-   * The newest 100 of a site, and every one that is fresh. Exams of a wider site of the same origin are among them where
-   * what they examined lies in this one: nobody escapes a FAIL by asking for less.
+   * Returns the newest 100 exams of a site, and every fresh one. They include exams of a wider site of the same origin
+   * if the URL they examined is in this one, so that a seller cannot escape a FAIL with a narrower site.
    */
   ofSite(site: Site, now: Date): Promise<readonly EndedExam[]>;
-  /** The newest 100 that were bought by this address and paid to it, and every one that is fresh. */
+  /** Returns the newest 100 exams that this address bought and was paid in, and every fresh one. */
   ofPayee(payTo: Address, now: Date): Promise<readonly EndedExam[]>;
 }
 
-/** What a correction needs of the store. */
+/** The part of the store that a correction needs. */
 export interface CorrectionStore {
   get(id: string): Promise<Exam | null>;
-  /** @returns whether it was added; a correction stands, no matter who came first */
+  /** @returns whether it was added. The first correction is final */
   correct(id: string, reason: string): Promise<boolean>;
 }

@@ -5,7 +5,7 @@ import { type payeeExams, type SellerVerification, sellerVerifyUrl, siteQuery } 
 
 const MOST_REASONS = 5;
 
-/** An origin's verification record as a page. */
+/** Renders an origin's verification record as a page. */
 export function renderSellerVerification(record: SellerVerification, baseUrl: string): string {
   const { origin, path_prefix: prefix, certs, reasons } = record;
   const [site, name] = [{ origin, prefix }, siteName({ origin, prefix })];
@@ -31,7 +31,7 @@ ${certs.length === 0 ? html`<p>None. The seller can <a href="/inspect">take one<
   });
 }
 
-/** What verified means, or why the origin is not verified. */
+/** Renders what verified means, or why the origin is not verified. */
 function stateOf({ reasons, verified_means }: SellerVerification): Markup {
   if (reasons.length === 0) return html`<p class="state">${verified_means}</p>`;
   const more = reasons.length - MOST_REASONS;
@@ -60,7 +60,10 @@ function stateIn({ fresh, corrected, reversed, superseded }: SellerVerification[
 
 type PayeeExams = ReturnType<typeof payeeExams>;
 
-/** What exams say of a payee, as a page. Search engines do not list it: it is about a wallet that may know nothing of it. */
+/**
+ * Renders the exams of a payee as a page. It is not for search engines, because the owner of the wallet may not know
+ * about it.
+ */
 export function renderPayee({ wallet, note, exams }: PayeeExams, baseUrl: string): string {
   return renderPage({
     title: `Exams of the payee ${wallet}`,

@@ -7,15 +7,15 @@ import { type EndedExam, type Site, siteName, VALID_DAYS } from "../record.ts";
 import { type JudgedExam, judgeExams, verdictOf } from "./standing.ts";
 import type { PublishedExams } from "./store.ts";
 
-/** What it means for a seller to be verified, and to be on the board. */
+/** The meaning of verified, for a seller, and of being on the board. */
 export const SELLER_VERIFIED_MEANS = `At least one request of the seller passed its newest exam in the last ${VALID_DAYS} days, and none failed. It states what was observed; it is not a guarantee.`;
 
-/** Which exams count, for everyone who reads a record. */
-const COUNTING_RULE = `Of each request (method, URL, body) under path_prefix the newest exam counts, for ${VALID_DAYS} days: a FAIL counts until it expires or the same request passes. Exams that are superseded stay listed. A wallet that may examine a narrower path has a record of its own.`;
+/** The rule by which exams count, for every reader of a record. */
+const COUNTING_RULE = `The newest exam of each request (method, URL, body) under path_prefix counts, for ${VALID_DAYS} days: a FAIL counts until it expires or the same request passes. Superseded exams stay listed. A wallet that may only examine a narrower path has a separate record.`;
 
 const DAY_MS = 86_400_000;
 
-/** The verification record of an origin. */
+/** Returns the verification record of an origin. */
 export function sellerVerification({ site, exams }: PublishedExams, baseUrl: string, now: Date) {
   const all = judgeExams(exams, now);
   const reasons = reasonsAgainst(all, baseUrl);
@@ -28,7 +28,7 @@ export function sellerVerification({ site, exams }: PublishedExams, baseUrl: str
     verified_means: SELLER_VERIFIED_MEANS,
     counting_rule: COUNTING_RULE,
     reasons,
-    certs: all.map((standing) => certEntry(standing, baseUrl, now)),
+    certs: all.map((judged) => certEntry(judged, baseUrl, now)),
     freshness_policy: {
       valid_for_days: VALID_DAYS,
       note: `A certificate is a permanent record. It stays fresh for ${VALID_DAYS} days after the exam; then it expires and the seller should be examined again.`,
@@ -63,17 +63,19 @@ function certEntry({ exam, state }: JudgedExam, baseUrl: string, now: Date) {
   };
 }
 
-/** Why an origin is not verified: every FAIL that counts, and, without a PASS that does, what became of the last one. */
+/**
+ * Returns why an origin is not verified: every FAIL that counts and, if no PASS counts, the status of the last PASS.
+ */
 function reasonsAgainst(all: readonly JudgedExam[], baseUrl: string) {
   const counting = all.filter(({ state }) => state === "counts");
   const fails = counting.filter(({ exam }) => verdictOf(exam) === "fail").map((one) => currentFail(one, baseUrl));
   return counting.length > fails.length ? fails : [...fails, noPass(all, baseUrl)];
 }
 
-const currentFail = (standing: JudgedExam, baseUrl: string) => ({
+const currentFail = (judged: JudgedExam, baseUrl: string) => ({
   code: "current_fail" as const,
-  text: `Current FAIL of ${longDay(standing.exam.result.endedAt)}. It counts until ${longDay(validUntil(standing))}, or until the same request passes.`,
-  ...evidence(standing, baseUrl),
+  text: `Current FAIL of ${longDay(judged.exam.result.endedAt)}. It counts until ${longDay(validUntil(judged))}, or until the same request passes.`,
+  ...evidence(judged, baseUrl),
 });
 
 function noPass(all: readonly JudgedExam[], baseUrl: string) {
@@ -82,7 +84,7 @@ function noPass(all: readonly JudgedExam[], baseUrl: string) {
   const last = all.find(({ exam }) => verdictOf(exam) === "pass");
   if (last === undefined)
     return { code: "no_pass" as const, text: "No current PASS: no exam on file is a PASS.", ...NO_EVIDENCE };
-  const found = { text: `No current PASS: the last one ${becameOf(last)}.`, ...evidence(last, baseUrl) };
+  const found = { text: `No current PASS: the last one ${statusOf(last)}.`, ...evidence(last, baseUrl) };
   switch (last.state) {
     case "corrected":
       return { code: "pass_corrected" as const, ...found };
@@ -95,10 +97,10 @@ function noPass(all: readonly JudgedExam[], baseUrl: string) {
   }
 }
 
-function becameOf({ exam, state }: JudgedExam): string {
+function statusOf({ exam, state }: JudgedExam): string {
   if (state === "corrected") return `was withdrawn on ${longDay(exam.correction?.at ?? exam.result.endedAt)}`;
   if (state === "reversed")
-    return `rests on a payment that was found missing from the chain on ${longDay(exam.reversedAt ?? exam.result.endedAt)}`;
+    return `depends on a payment that was found missing from the chain on ${longDay(exam.reversedAt ?? exam.result.endedAt)}`;
   if (state === "superseded") return "was superseded by a newer exam of the same request";
   return `expired on ${longDay(exam.result.validUntil ?? exam.result.endedAt)}`;
 }
@@ -107,23 +109,26 @@ const validUntil = ({ exam }: JudgedExam): Date => exam.result.validUntil ?? exa
 
 const NO_EVIDENCE = { issued: null, valid_until: null, cert_url: null };
 
-const evidence = (standing: JudgedExam, baseUrl: string) => ({
-  issued: standing.exam.result.endedAt.toISOString(),
-  valid_until: validUntil(standing).toISOString(),
-  cert_url: certUrl(baseUrl, standing.exam.order),
+const evidence = (judged: JudgedExam, baseUrl: string) => ({
+  issued: judged.exam.result.endedAt.toISOString(),
+  valid_until: validUntil(judged).toISOString(),
+  cert_url: certUrl(baseUrl, judged.exam.order),
 });
 
-/** What names a site in a query. */
+/** Returns the query that identifies a site. */
 export const siteQuery = ({ origin, prefix }: Site): string =>
   `origin=${encodeURIComponent(origin)}${prefix === "/" ? "" : `&path_prefix=${encodeURIComponent(prefix)}`}`;
 
 export const sellerVerifyUrl = (baseUrl: string, site: Site): string => `${baseUrl}/verify?${siteQuery(site)}`;
 
-/** Which exams are told about a wallet that was paid in them. */
+/** The exams that are listed for a payee. */
 const WHICH =
-  "Of each request that pays this wallet and whose exam the wallet itself bought, the newest exam, while it is fresh. Anyone's server can ask for money to any address, and a payment can be handed in by whoever it was given to, so only a PASS is told: a FAIL is about its origin. Facts, not points: no score counts them.";
+  "The newest exam of each request that pays this wallet, if the wallet itself bought the exam and it is fresh. Only a PASS is listed. A FAIL concerns only its origin, because any server can request payments to any address, and anyone who receives a signed payment can submit it. These are facts, not points: no score counts them.";
 
-/** What exams say about the wallet that sellers ask to be paid at. @param exams that it bought itself, newest first, of any origin */
+/**
+ * Returns the exams listed for a payee.
+ * @param exams bought by the wallet itself, newest first, of any origin
+ */
 export const payeeExams = (
   wallet: Address,
   exams: readonly EndedExam[],
@@ -151,7 +156,7 @@ export const payeeExams = (
 });
 
 /**
- * A site's record as an unsigned W3C Verifiable Credential (data model 2.0). It expires with the first of its
+ * Returns a site's record as an unsigned W3C Verifiable Credential (data model 2.0). It expires with the first of its
  * certificates that count.
  * @param issuer the service's did:web identifier
  * @param url where to find the origin's newest credential
@@ -168,7 +173,7 @@ export function sellerCredential(record: SellerVerification, issuer: string, url
     ...(ends[0] === undefined ? {} : { validUntil: ends[0] }),
     credentialSubject: {
       id: siteName({ origin, prefix }),
-      // Whoever reads the origin alone must not take a part for the whole.
+      // A reader of the origin alone must not mistake a part for the whole.
       ...(prefix === "/" ? { origin } : {}),
       path_prefix: prefix,
       tested,

@@ -3,10 +3,10 @@ import { named, type Statement } from "../../platform/db/connection.ts";
 import { isExamId } from "../record.ts";
 import { INTERRUPTED, type Rehearsal, type RehearsalOrder, type RehearsalResult } from "./rehearsal.ts";
 
-/** A rehearsal of which nothing was heard for this long is over: its process has died. */
+/** A rehearsal that has run for this long is over, because its process must have died. */
 const ABANDONED = "interval '5 min'";
 
-/** The oldest one that waits, unless its origin is being examined. */
+/** Takes the oldest rehearsal that waits and whose origin has none running. */
 const TAKE = `UPDATE seller_rehearsal SET taken_at = now() WHERE id = (
     SELECT id FROM seller_rehearsal r WHERE taken_at IS NULL AND NOT EXISTS (SELECT FROM seller_rehearsal o
       WHERE o.origin = r.origin AND o.result IS NULL AND o.taken_at > now() - ${ABANDONED})
@@ -17,13 +17,13 @@ const OPEN = `SELECT coalesce(sum((request->>'amount')::numeric), 0)::text AS am
   FROM seller_rehearsal WHERE result IS NULL AND (taken_at IS NULL OR taken_at > now() - ${ABANDONED})`;
 
 export interface RehearsalStore {
-  /** The write that adds an order. */
+  /** Returns the write that adds an order. */
   adding(id: string, origin: string, order: RehearsalOrder): Statement;
   get(id: string): Promise<Rehearsal | null>;
-  /** Begins the next one that is due; null if none is. */
+  /** Starts and returns the next rehearsal that is due, or null. */
   take(): Promise<Omit<Rehearsal, "result"> | null>;
   complete(id: string, result: RehearsalResult): Promise<void>;
-  /** What waits or runs: how many, and the sum of their sellers' prices in atomic units. */
+  /** Returns how many rehearsals wait or run, and the sum of their sellers' prices in atomic units. */
   open(): Promise<{ readonly count: number; readonly amount: bigint }>;
 }
 

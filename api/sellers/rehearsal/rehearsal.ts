@@ -16,18 +16,18 @@ import { EXCHANGE } from "../published/schemas.ts";
 import type { ExaminedRequest, ExamOrder, KeptExchange } from "../record.ts";
 import { CHECK, examId, usd } from "../schemas.ts";
 
-/** Where rehearsals are paid for, and where they pay. */
+/** The network on which rehearsals are paid for and make their payments. */
 export const REHEARSAL_NETWORK = TEST_NETWORK;
 
-/** A rehearsal as it was ordered. JSON. */
+/** An ordered rehearsal. JSON. */
 export interface RehearsalOrder extends ExaminedRequest, Pick<ExamOrder, "other" | "payTo"> {
-  /** Where the seller's file lets the buyer have it examined. */
+  /** The path prefix under which the seller's file lets the buyer have it examined. */
   readonly prefix: string;
   /** In atomic units. */
   readonly amount: string;
 }
 
-/** What came out of a rehearsal. JSON. */
+/** The result of a rehearsal. JSON. */
 export type RehearsalResult =
   | {
       readonly type: "complete";
@@ -48,7 +48,10 @@ export interface Rehearsal {
 
 export const INTERRUPTED = (note: string): RehearsalResult => ({ type: "interrupted", note });
 
-/** What is kept of a report for its buyer. All of its payments are in test money, so none has to be left out. */
+/**
+ * Returns the part of a report that is kept for its buyer. All of its payments are in test money, so none has to be
+ * left out.
+ */
 export const resultOf = ({ level, results, exchanges, spent }: ExamReport): RehearsalResult => ({
   type: "complete",
   level,
@@ -104,15 +107,15 @@ const NEXT = z.object({ method: z.literal("POST"), url, cost: usd });
 const COMMON = {
   id: examId,
   rehearsal: z.literal(true),
-  recorded: z.literal(false).meta({ description: "Nothing of it is published." }),
-  exam_url: url.meta({ description: "Its result, for a day." }),
+  recorded: z.literal(false).meta({ description: "It is not published." }),
+  exam_url: url.meta({ description: "Its result, kept for a day." }),
   url: z.string(),
   network: z.literal(REHEARSAL_NETWORK),
   pay_to: address,
   price: usd,
 };
 
-/** The answer to an ordered rehearsal. */
+/** The response to an order. */
 export const REHEARSAL_ORDERED = z.object({
   ...COMMON,
   status: z.literal("incomplete"),
@@ -130,7 +133,7 @@ export const SELLER_REHEARSAL = z
       spent: usd,
       checks: z.array(CHECK),
       exchanges: z.array(EXCHANGE),
-      next: NEXT.meta({ description: "The exam itself after the level full, else another rehearsal." }),
+      next: NEXT.meta({ description: "The exam itself after the level full, otherwise another rehearsal." }),
       passing_code: PASSING_CODE.nullable(),
     }),
   ])

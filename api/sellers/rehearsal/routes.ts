@@ -21,9 +21,9 @@ import type { RehearsalStore } from "./rehearsal-store.ts";
 
 export interface RehearsalRouteParts extends LookParts {
   readonly store: RehearsalStore;
-  /** Null where no account pays. */
+  /** Null if no account pays. */
   readonly account: ExamAccount | null;
-  /** What ids are derived with. */
+  /** The key from which IDs are derived. */
   readonly secret: Uint8Array;
   readonly baseUrl: string;
   readonly passingShop: PassingShop;
@@ -65,7 +65,7 @@ const orderRoute = (parts: RehearsalRouteParts): PaidRoute =>
       ...(parts.account === null ? { closed: "No account is set up to pay for rehearsals." } : {}),
     },
     summary: "Rehearsal: an exam of a paid x402 endpoint, by a buyer that pays",
-    description: `The seller's exam in ${money}: nothing is recorded or published. The endpoint has to quote ${money}. The result says what failed and how to fix it, with a shop that passes.`,
+    description: `The seller's exam in ${money}: nothing is recorded or published. The endpoint has to quote ${money}. The result shows what failed and how to fix it, with a shop that passes.`,
     input: EXAM_REQUEST,
     body: EXAM_BODY,
     output: json(REHEARSAL_ORDERED),
@@ -106,7 +106,9 @@ const EXAMPLE = {
   prefix: "/",
 };
 
-/** Only a wallet that the origin names, as for an exam, and only for a quote that was asked for without a payment. */
+/**
+ * Accepts only a wallet that the origin names, as for an exam, and only a quote that was requested without a payment.
+ */
 async function admit(parts: RehearsalRouteParts, request: ExamRequest, wallet: Address): Promise<Intake<ExamRequest>> {
   const wrong = urlRefusal(request.url, parts.settings);
   if (wrong !== null) return { refused: [{ path: "url", message: worded(wrong) }] };

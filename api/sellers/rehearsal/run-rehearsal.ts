@@ -23,7 +23,7 @@ export interface RehearsalRunnerParts extends Pick<NetworkHealthParts, "sleep" |
   readonly log: { warn(facts: object, message: string): void };
 }
 
-/** Runs each rehearsal once: one that breaks off leaves nothing behind but a payment in test money. */
+/** Runs each rehearsal once. One that breaks off leaves behind only a payment in test money. */
 export function createRehearsalRunner(parts: RehearsalRunnerParts): ExamRunner {
   const running = new PQueue();
   return {
@@ -45,7 +45,7 @@ async function outcome(parts: RehearsalRunnerParts, order: RehearsalOrder): Prom
   try {
     return await hold(parts, order);
   } catch (error) {
-    parts.log.warn({ err: error, url: order.url }, "a rehearsal of the seller's exam did not come to its end");
+    parts.log.warn({ err: error, url: order.url }, "a rehearsal of the seller's exam did not finish");
     const why = error instanceof Error ? error.message : String(error);
     return INTERRUPTED(`The rehearsal could not be held, and nothing was judged: ${why}`);
   }

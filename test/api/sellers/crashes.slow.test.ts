@@ -206,7 +206,7 @@ describe("Refunds", async () => {
   );
   const owner = await forFile(connectOwner(service.database));
   const stopped = (id: unknown) =>
-    service.logged.some((line) => line.includes("did not come to its end") && line.includes(String(id)));
+    service.logged.some((line) => line.includes("did not finish") && line.includes(String(id)));
 
   async function buy(shop: Shop, payer: Awaited<ReturnType<typeof newPayer>>): Promise<unknown> {
     const url = `${shop.url}/haiku`;

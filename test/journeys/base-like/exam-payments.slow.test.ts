@@ -135,7 +135,7 @@ test("An exam whose payment a reorganization removes states nothing until it has
   await eventually(
     async () => {
       // The payment does not come back, however long the exam waits.
-      await base.pass(service.logged.some((line) => line.includes("did not come to its end")) || paid < 19 ? 0 : 1);
+      await base.pass(service.logged.some((line) => line.includes("did not finish")) || paid < 19 ? 0 : 1);
       await owner.query("UPDATE seller_exam_work SET due_at = '-infinity'");
       record = (await send(`${service.url}/exam/${id}`)).body;
       return record.status;

@@ -54,7 +54,7 @@ interface Outage {
 }
 
 /**
- * Returns "worked" or the error that a request ends with if it fails after `afterMs`, with an outage of our network in
+ * Returns "worked" or the error that a request ends with if it fails after `afterMs`, with an outage on our network in
  * between.
  */
 async function requestThatFails(afterMs: number, outage: Outage, node: "remote" | "own" | "lags" | "busy") {
@@ -69,15 +69,15 @@ async function requestThatFails(afterMs: number, outage: Outage, node: "remote" 
     if (!isOut()) known = head();
     return known;
   };
-  const uplink = watchNetworkHealth({ ...time, block, resolves: async () => true });
+  const health = watchNetworkHealth({ ...time, block, resolves: async () => true });
   const silent: Transport = {
     send: () => time.sleep(afterMs).then(() => Promise.reject(new Error("no answer"))),
     sendAndHangUp: async () => undefined,
   };
-  const sent = uplink.over(silent).send(REQUEST).catch(String);
+  const sent = health.over(silent).send(REQUEST).catch(String);
   await time.pass(60_000);
   expect(await sent).toBe("Error: no answer");
-  const ending = uplink.requireWorked().then(
+  const ending = health.requireWorked().then(
     () => "worked",
     (error: unknown) => error,
   );
@@ -88,7 +88,7 @@ async function requestThatFails(afterMs: number, outage: Outage, node: "remote" 
 const NEVER = { from: 0, until: 0 };
 
 test.each(["remote", "own", "lags"] as const)(
-  "A seller that does not answer is blamed while the chain advances (node: %s)",
+  "A seller's silence is not answer is blamed while the chain advances (node: %s)",
   async (node) => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: 15_000 }), async (afterMs) => {
@@ -99,10 +99,10 @@ test.each(["remote", "own", "lags"] as const)(
   },
 );
 
-test("A seller is not blamed during an outage of our network, even if it ends before the request", async () => {
+test("A seller is not blamed during an outage on our network, even if it during a request is not blamed on the request", async () => {
   const scene = fc.record({
     afterMs: fc.integer({ min: 0, max: 15_000 }),
-    // The health check runs every two seconds.
+    // The health check runs every two seconds apart.
     lasts: fc.integer({ min: 2_001, max: 30_000 }),
     share: fc.double({ min: 0, max: 1, noNaN: true }),
   });
@@ -120,7 +120,7 @@ test.each([
   [15_000, { from: 1_000, until: 14_000 }],
   [15_000, { from: 14_000, until: 30_000 }],
   [0, { from: 0, until: 12_000 }],
-])("With a local node, an outage is detected by a chain that does not advance: %i %j", async (afterMs, outage) => {
+])("With a local node, node is detected by a stalled chain that does not advance: %i %j", async (afterMs, outage) => {
   expect(await requestThatFails(afterMs, outage, "own")).toBeInstanceOf(ExaminersFault);
 });
 
@@ -134,7 +134,7 @@ test.each([
   },
 );
 
-test("A rate-limited node counts as reachable, and an unreachable one does not", async () => {
+test("A rate-limited node counts as reachable, and an unreachable an unreachable one does not", async () => {
   const busy = await serveHttp((_, response) => void response.writeHead(429).end("too many requests"));
   const [client, unreachable] = [busy.url, "http://127.0.0.1:9"].map((url) =>
     createPublicClient({ transport: http(url, { retryCount: 0 }) }),
@@ -148,27 +148,27 @@ const steady = (time: ReturnType<typeof virtualTime>) => async () => BigInt(Math
 
 test("A seller is not blamed if our process was suspended during the request", async () => {
   const time = virtualTime();
-  const uplink = watchNetworkHealth({ ...time, block: steady(time), resolves: async () => true });
+  const health = watchNetworkHealth({ ...time, block: steady(time), resolves: async () => true });
   const silent = {
     send: () => time.sleep(15_000).then(() => Promise.reject(new Error("late"))),
   } as unknown as Transport;
-  const sent = uplink.over(silent).send(REQUEST).catch(String);
+  const sent = health.over(silent).send(REQUEST).catch(String);
   await time.pass(5_000);
   time.freeze(20_000);
   await time.pass(30_000);
   await sent;
-  await expect(uplink.requireWorked()).rejects.toThrow(ExaminersFault);
+  await expect(health.requireWorked()).rejects.toThrow(ExaminersFault);
 });
 
-test("A seller is not blamed if our resolver fails, and no further request is sent", async () => {
+test("A seller is not ared if our resolver fails, and no further request is sent", async () => {
   const time = virtualTime();
   let sent = 0;
-  const uplink = watchNetworkHealth({
+  const health = watchNetworkHealth({
     ...time,
     block: steady(time),
     resolves: () => Promise.reject(new Error("no resolver")),
   });
-  const transport = uplink.over({
+  const transport = health.over({
     send: async () => {
       sent += 1;
       throw new Error("dns");
