@@ -25,17 +25,17 @@ SELECT make_permanent('seller_exam');
 GRANT SELECT, INSERT ON seller_exam TO trust_api;
 
 COMMENT ON TABLE seller_exam IS 'Exams of sellers as they were ordered (docs/seller-exam.md). Permanent.';
-COMMENT ON COLUMN seller_exam.body IS 'body of the request that is examined; null: none';
+COMMENT ON COLUMN seller_exam.body IS 'body of the examined request, or null';
 COMMENT ON COLUMN seller_exam.other IS
-  'another route of the seller, where a payment for this one is presented; null: the buyer named none';
-COMMENT ON COLUMN seller_exam.pay_to IS 'with amount: what the seller quoted at the order; nothing else is ever signed';
+  'another route of the seller, where a payment for this one is presented; null if the buyer named none';
+COMMENT ON COLUMN seller_exam.pay_to IS 'with amount: the seller''s quote at the time of the order; payments on other terms are never signed';
 COMMENT ON COLUMN seller_exam.amount IS 'atomic units of USDC';
 COMMENT ON COLUMN seller_exam.path_prefix IS 'the paths that the record is about; "/" is the whole origin';
 COMMENT ON COLUMN seller_exam.consent IS 'the line of the origin''s consent file that let this buyer order the exam';
 COMMENT ON COLUMN seller_exam.nonce IS
   'with chain, asset, and payer: the payment that bought the exam; tx and block_number are its settlement';
 COMMENT ON COLUMN seller_exam.again_of IS
-  'the corrected exam that this one repeats free of charge; null: it was bought. Not unique: an exam that our own fault interrupted may be taken again, and its id keeps one repetition from being stored twice';
+  'the corrected exam that this one repeats free of charge, or null if it was bought. Not unique, because an exam that our own fault interrupted may be taken again; the id keeps one repetition from being stored twice';
 
 CREATE TABLE seller_exam_result (
   exam text PRIMARY KEY REFERENCES seller_exam (id),
@@ -75,7 +75,7 @@ SELECT make_permanent('seller_exam_removal');
 GRANT SELECT ON seller_exam_removal TO trust_api;
 
 COMMENT ON TABLE seller_exam_removal IS
-  'Exams whose evidence, what a seller answered, was removed on the order of a court or for someone''s privacy. Public and permanent.';
+  'Exams whose evidence, including the seller''s answers, was removed on the order of a court or for someone''s privacy. Public and permanent.';
 
 CREATE FUNCTION refuse_all_but_removal() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -89,23 +89,23 @@ BEGIN
   RETURN NEW;
 END $$;
 COMMENT ON FUNCTION refuse_all_but_removal IS
-  'Rejects every change of a result, except that its evidence becomes null once a row in seller_exam_removal says why.';
+  'Rejects every change of a result, except that its evidence becomes null once a row in seller_exam_removal gives the reason.';
 CREATE TRIGGER permanent_but_removal BEFORE UPDATE ON seller_exam_result FOR EACH ROW EXECUTE FUNCTION refuse_all_but_removal();
 ALTER TABLE seller_exam_result ENABLE ALWAYS TRIGGER permanent_but_removal;
 
 COMMENT ON TABLE seller_exam_result IS 'Results of exams. Permanent; one that turns out to be wrong gets a correction.';
-COMMENT ON COLUMN seller_exam_result.level IS 'the level that the seller passed; null: none';
+COMMENT ON COLUMN seller_exam_result.level IS 'the level that the seller passed, or null';
 COMMENT ON COLUMN seller_exam_result.is_public IS
-  'it can be found by origin and payee; with the exam''s id, every result can be found';
+  'whether it can be found by origin and payee; every result can be found by its exam''s id';
 COMMENT ON COLUMN seller_exam_result.is_our_fault IS
-  'something of ours interrupted the exam: its buyer is refunded, or may take a free one again';
-COMMENT ON COLUMN seller_exam_result.note IS 'why the exam was interrupted; null: it is complete';
+  'whether a fault of ours interrupted the exam, so that its buyer is refunded or may take a free one again';
+COMMENT ON COLUMN seller_exam_result.note IS 'why the exam was interrupted; null if it is complete';
 COMMENT ON COLUMN seller_exam_result.checks IS
-  'JSON as text, as is evidence: a seller''s words may contain what jsonb rejects';
-COMMENT ON COLUMN seller_exam_result.evidence IS 'null: removed, which seller_exam_removal records';
+  'JSON as text, like evidence, because a seller''s words may contain characters that jsonb rejects';
+COMMENT ON COLUMN seller_exam_result.evidence IS 'null if removed, which seller_exam_removal records';
 COMMENT ON COLUMN seller_exam_result.spent IS
-  'what the exam''s payments took from our account, in atomic units of USDC; null: unknown';
-COMMENT ON COLUMN seller_exam_result.runs IS 'how many runs it took';
+  'the amount that the exam''s payments took from our account, in atomic units of USDC; null if unknown';
+COMMENT ON COLUMN seller_exam_result.runs IS 'number of runs';
 
 CREATE TABLE seller_exam_correction (
   exam text PRIMARY KEY REFERENCES seller_exam_result (exam),
@@ -126,7 +126,7 @@ ALTER TABLE seller_exam ADD FOREIGN KEY (again_of) REFERENCES seller_exam_grant 
 GRANT SELECT, INSERT, UPDATE (token_sha256) ON seller_exam_grant TO trust_api;
 
 COMMENT ON TABLE seller_exam_grant IS 'One free exam for each corrected one.';
-COMMENT ON COLUMN seller_exam_grant.token_sha256 IS 'of the token that the seller is given; a new token may replace it until it is used';
+COMMENT ON COLUMN seller_exam_grant.token_sha256 IS 'of the token given to the seller; a new token may replace it until it is used';
 
 CREATE TABLE seller_exam_settlement (
   exam text NOT NULL REFERENCES seller_exam_result (exam),
@@ -198,7 +198,7 @@ COMMENT ON COLUMN seller_exam_signature.run IS 'lease token of the run that sign
 COMMENT ON COLUMN seller_exam_signature.valid_after IS 'Unix seconds';
 COMMENT ON COLUMN seller_exam_signature.valid_before IS 'Unix seconds';
 COMMENT ON COLUMN seller_exam_signature.cost IS
-  'what its settlement would take from our account: zero for one that cannot settle';
+  'the amount that its settlement would take from our account: zero for one that cannot settle';
 
 CREATE TABLE seller_exam_open (
   origin text PRIMARY KEY,
@@ -212,7 +212,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON seller_exam_open TO trust_api;
 COMMENT ON TABLE seller_exam_open IS
   'Open orders, at most one for each origin: briefly after intake and, once its payment may settle, until that payment is void or the exam has a result.';
 COMMENT ON COLUMN seller_exam_open.nonce IS 'with payer: the payment that buys the exam';
-COMMENT ON COLUMN seller_exam_open.amount IS 'what one payment to the seller costs, in atomic units of USDC';
+COMMENT ON COLUMN seller_exam_open.amount IS 'price of one payment to the seller, in atomic units of USDC';
 COMMENT ON COLUMN seller_exam_open.until IS 'infinity once the payment may settle';
 
 CREATE TABLE seller_exam_work (
@@ -226,9 +226,9 @@ CREATE TABLE seller_exam_work (
 GRANT SELECT, INSERT, UPDATE, DELETE ON seller_exam_work TO trust_api;
 
 COMMENT ON TABLE seller_exam_work IS 'Exams that have no result yet, or whose refund is still owed.';
-COMMENT ON COLUMN seller_exam_work.lease_token IS 'the run that has the exam; null: none had it yet';
+COMMENT ON COLUMN seller_exam_work.lease_token IS 'the run that has the exam; null if none has had it';
 COMMENT ON COLUMN seller_exam_work.lease_until IS 'after this, another process may take the exam';
-COMMENT ON COLUMN seller_exam_work.attempts IS 'how many times a process took it';
+COMMENT ON COLUMN seller_exam_work.attempts IS 'number of times that a process took it';
 
 CREATE TABLE seller_exam_watch (
   exam text PRIMARY KEY REFERENCES seller_exam_result (exam),
@@ -251,9 +251,9 @@ CREATE INDEX seller_probe_request ON seller_probe (request, at DESC);
 CREATE INDEX seller_probe_origin ON seller_probe (origin, at DESC);
 GRANT SELECT, INSERT, UPDATE, DELETE ON seller_probe TO trust_api;
 
-COMMENT ON TABLE seller_probe IS 'What sellers answered before an exam was ordered. Rows are deleted after an hour.';
-COMMENT ON COLUMN seller_probe.request IS 'SHA-256 of what the seller was asked';
-COMMENT ON COLUMN seller_probe.found IS 'the consent file and the quote; null while the seller is being asked';
+COMMENT ON TABLE seller_probe IS 'Sellers'' answers from before an exam was ordered. Rows are deleted after an hour.';
+COMMENT ON COLUMN seller_probe.request IS 'SHA-256 of the request to the seller';
+COMMENT ON COLUMN seller_probe.found IS 'the consent file and the quote; null while the seller is being contacted';
 
 CREATE FUNCTION require_open_exam() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -346,8 +346,8 @@ CREATE INDEX seller_rehearsal_open ON seller_rehearsal (ordered_at) WHERE result
 GRANT SELECT, INSERT, UPDATE (taken_at, result), DELETE ON seller_rehearsal TO trust_api;
 
 COMMENT ON TABLE seller_rehearsal IS
-  'Rehearsals of the seller''s exam, in test money. Nothing that is published is read from it, and it is pruned.';
-COMMENT ON COLUMN seller_rehearsal.request IS 'the examined request, with what the seller quoted for it';
-COMMENT ON COLUMN seller_rehearsal.taken_at IS 'when a process began it, once; null: it waits';
+  'Rehearsals of the seller''s exam, in test money. They are never published, and they are pruned.';
+COMMENT ON COLUMN seller_rehearsal.request IS 'the examined request, with the seller''s quote for it';
+COMMENT ON COLUMN seller_rehearsal.taken_at IS 'when a process began it, which happens only once; null while it waits';
 COMMENT ON COLUMN seller_rehearsal.result IS
-  'JSON as text: a seller''s words may contain what jsonb rejects; null: it has not ended';
+  'JSON as text, because a seller''s words may contain characters that jsonb rejects; null until it has ended';
