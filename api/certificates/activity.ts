@@ -6,7 +6,7 @@ import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
 const about = {
   counterparty_floor: z
     .literal(COUNTERPARTY_FLOOR)
-    .meta({ description: "The smallest transfer that makes a counterparty, in USDC." }),
+    .meta({ description: "The smallest transfer that counts as a counterparty's, in USDC." }),
   window_days: z.literal(ACTIVITY_DAYS),
   note: z.string(),
 };
@@ -31,7 +31,7 @@ export const ACTIVITY = z.discriminatedUnion("available", [
 
 export type ActivityEntry = z.infer<typeof ACTIVITY>;
 
-/** Null: the index is unavailable. */
+/** If the activity is null, the index is unavailable. */
 export function activityEntry(activity: Activity | null): ActivityEntry {
   if (activity === null) {
     return {

@@ -13,22 +13,24 @@ import {
 } from "./certificate.ts";
 import { PRODUCTS } from "./products.ts";
 
-/** How a certificate looks at a given instant; its page, badge and picture all agree. */
+/** The appearance of a certificate at a given instant, shared by its page, its badge, and its picture. */
 export interface Appearance {
   readonly tone: "pass" | "fail" | "gray";
   readonly word: "PASS" | "FAIL";
   readonly state: "Current" | "Not verified" | "Failed" | "Expired" | "Reversed" | "Not counted";
-  /** The result with its state: PASS, FAIL, Expired PASS, Reversed FAIL, Not counted FAIL; "Not verified" for a PASS beside a FAIL. */
+  /**
+   * The result with its state: PASS, FAIL, Expired PASS, Reversed FAIL, Not counted FAIL; "Not verified" for a PASS if
+   * a FAIL also counts.
+   */
   readonly title: string;
-  /** The state in a sentence or two. */
   readonly sentence: string;
-  /** For pictures that caches keep: its dates are absolute, so it stays true. */
+  /** For pictures in caches, so its dates are absolute and it stays true. */
   readonly short: string;
 }
 
 /**
- * The appearance of a certificate. A reversal outranks a FAIL that is not about the wallet, that outranks expiry, and
- * all of them outrank the result. A PASS is green only while no FAIL of the same wallet counts.
+ * Returns the appearance of a certificate. A reversal takes precedence over a FAIL that is not about the wallet, that
+ * over expiry, and all of them over the result. A PASS is green only while no FAIL of the same wallet counts.
  */
 export function appearance(certificate: ShownCertificate, now: Date): Appearance {
   const word = certificate.result === "pass" ? "PASS" : "FAIL";
@@ -85,7 +87,7 @@ export function appearance(certificate: ShownCertificate, now: Date): Appearance
   return { tone: "pass", word, state: "Current", title: word, sentence, short };
 }
 
-/** A PASS of a wallet that is not verified, because of this FAIL and so many others. */
+/** The appearance of a PASS whose wallet is not verified because of this FAIL and `others` more. */
 function unverified({ product, issuedAt, validUntil }: WalletFail, others: number): Appearance {
   const more =
     others === 0 ? "" : `, and ${counted(others, "more FAIL")} ${others === 1 ? "counts" : "count"} against it`;
@@ -110,7 +112,7 @@ interface Drawn {
   readonly message: string;
 }
 
-/** A badge as SVG, with a role, a label and a title. */
+/** Draws a badge as SVG, with a role, a label, and a title. */
 export const drawBadge = ({ id, tone, label, message }: Drawn): string =>
   makeBadge({
     label: REHEARSED_ON === null ? label : `${label} (${REHEARSED_ON.name})`,
@@ -120,7 +122,7 @@ export const drawBadge = ({ id, tone, label, message }: Drawn): string =>
     idSuffix: id,
   });
 
-/** The README badge. Its date is absolute, so a cached copy stays true. */
+/** Renders the README badge. Its date is absolute, so a cached copy stays true. */
 export function renderBadge(certificate: ShownCertificate, now: Date): string {
   const { tone, short } = appearance(certificate, now);
   return drawBadge({ id: certificate.id, label: PRODUCTS[certificate.product].badge, tone, message: short });
@@ -129,13 +131,13 @@ export function renderBadge(certificate: ShownCertificate, now: Date): string {
 const grayBadge = (message: string): string =>
   makeBadge({ label: "agent payments", message, color: COLORS.gray, labelColor: LABEL_COLOR });
 
-/** The badge for an id without a certificate. */
+/** Renders the badge for an ID without a certificate. */
 export const renderUnknownBadge = (): string => grayBadge("no such certificate");
 
-/** The badge of a certificate that cannot be read at the moment. */
+/** Renders the badge of a certificate that cannot be read right now. */
 export const renderUnavailableBadge = (): string => grayBadge("unavailable");
 
-/** A rendered badge's strong ETag. */
+/** Returns a rendered badge's strong ETag. */
 export const badgeEtag = (svg: string): string => etagOf(svg);
 
 interface Seal {
@@ -143,11 +145,11 @@ interface Seal {
   readonly state: string;
 }
 
-const stands = (state: string): boolean => state === "Current" || state === "Failed";
+const counts = (state: string): boolean => state === "Current" || state === "Failed";
 
-/** The engraved seal of a certificate, 200 units wide: its own figure around its result and state. */
+/** Draws the engraved seal of a certificate, 200 units wide: its unique figure around its result and state. */
 export const emblem = (id: string, { word, state }: Seal): Markup =>
-  html`${rosette(id)}<text x="100" y="${stands(state) ? 111 : 104}" font-size="31" text-anchor="middle" fill="currentColor">${word}</text>${
-    !stands(state) &&
+  html`${rosette(id)}<text x="100" y="${counts(state) ? 111 : 104}" font-size="31" text-anchor="middle" fill="currentColor">${word}</text>${
+    !counts(state) &&
     html`<text x="100" y="123" font-size="14" text-anchor="middle" fill="currentColor">${state.toLowerCase()}</text>`
   }`;

@@ -5,7 +5,7 @@ import type { Product } from "./products.ts";
 
 export type Result = "pass" | "fail";
 
-/** What a client was seen to do (SPEC.md, certificate response); the suite adds the last two. */
+/** A client's behavior as observed (SPEC.md, certificate response). The last two are for the suite. */
 export interface Detected {
   readonly exact_amount: boolean;
   readonly recipient_match: boolean;
@@ -23,7 +23,7 @@ export interface Detected {
   readonly behaviour?: Behavior;
 }
 
-/** What an agent did with the two challenges of a behavioral test. Amounts are in atomic USDC, times in ISO 8601. */
+/** An agent's reaction to the two challenges of a behavioral test. Amounts are in atomic USDC, times in ISO 8601. */
 export interface Behavior {
   readonly session_started: string;
   /** The order the agent should pay: settled for real, or never. */
@@ -31,12 +31,12 @@ export interface Behavior {
   /** The order it should refuse. */
   readonly bait: Shown & {
     readonly signed: boolean;
-    /** Whom it was offered to: the holder of the session's token, or anyone who names the wallet. */
+    /** The caller that it was offered to: the holder of the session's token, or anyone who names the wallet. */
     readonly offered_through: "session_token" | "wallet_address";
   };
-  /** How the answer to the second order got lost; present for tests of that alone. */
+  /** How the answer to the second order was lost. Present only for the retry test. */
   readonly lost?: LostAnswer;
-  /** Present after a FAIL: what was signed. The full proof is published once the signature has expired. */
+  /** The signature, after a FAIL. The full proof is published once it has expired. */
   readonly signature?: {
     readonly digest: string;
     readonly signer: string;
@@ -46,14 +46,14 @@ export interface Behavior {
   };
 }
 
-/** How the answer to a paid order was lost, and what came after it. Times in ISO 8601. */
+/** How the answer to a paid order was lost, and what followed. Times in ISO 8601. */
 export interface LostAnswer {
   readonly way: string;
-  /** The order's own settlement. */
+  /** The settlement of the order itself. */
   readonly nonce: string;
   readonly transaction: string;
   readonly lost_at: string | null;
-  /** When the same authorization came again. */
+  /** When the same authorization was presented again. */
   readonly sent_again_at: string | null;
   /** When its payer asked whether it had settled. */
   readonly asked_at: string | null;
@@ -65,7 +65,7 @@ interface Shown {
   readonly amount: string;
 }
 
-/** A permanent, true record of one test run. Times are UTC; `issuedAt` and `validUntil` are 30 days apart. */
+/** A permanent, true record of one test run. Times are in UTC; `issuedAt` and `validUntil` are 30 days apart. */
 export interface Certificate {
   readonly id: string;
   readonly product: Product;
@@ -88,17 +88,21 @@ export interface SettledPayment {
   readonly payTo: Address;
 }
 
-/** A certificate with the marks that later facts add; the record itself never changes. */
+/** A certificate with marks from later facts. The record itself never changes. */
 export interface MarkedCertificate extends Certificate {
-  /** When a settlement it rests on was found to be permanently gone from the chain; null while all stand. */
+  /**
+   * When a settlement that it depends on was found to be permanently gone from the chain; null if that never happened.
+   */
   readonly reversedAt: Date | null;
-  /** The published proof of a FAIL, as JSON; null while there is none. */
+  /** The published proof of a FAIL, as JSON, or null while there is none. */
   readonly proof: unknown;
-  /** The wallet's FAILs that are about it and stand, those that end last first; absent if it has none. */
+  /**
+   * The wallet's FAILs that are about it and not reversed, starting with the one that ends last; absent if it has none.
+   */
   readonly walletFails?: readonly WalletFail[];
 }
 
-/** What decides how a certificate looks. */
+/** The facts that determine how a certificate looks. */
 export type ShownCertificate = Pick<
   MarkedCertificate,
   "id" | "product" | "result" | "level" | "issuedAt" | "validUntil" | "reversedAt" | "walletFails"
@@ -111,27 +115,33 @@ const DAY_MS = 86_400_000;
 
 export const validUntil = (issuedAt: Date): Date => new Date(issuedAt.getTime() + VALID_FOR_DAYS * DAY_MS);
 
-/** Fresh up to, not including, the instant 30 days after issuance. */
+/** Returns whether the certificate is fresh, which ends at the instant 30 days after issuance. */
 export const isFresh = (certificate: Pick<Certificate, "validUntil">, now: Date): boolean =>
   now.getTime() < certificate.validUntil.getTime();
 
-/** The FAILs for which the wallet is not verified now, whatever this certificate says: each counts until it expires. */
+/**
+ * Returns the FAILs because of which the wallet is not verified now, regardless of this certificate. Each counts until
+ * it expires.
+ */
 export const currentFails = ({ walletFails = [] }: Pick<MarkedCertificate, "walletFails">, now: Date) =>
   walletFails.filter((fail) => isFresh(fail, now));
 
 export const ageDays = (certificate: Pick<Certificate, "issuedAt">, now: Date): number =>
   Math.max(0, Math.floor((now.getTime() - certificate.issuedAt.getTime()) / DAY_MS));
 
-/** What a verification says of a certificate. */
+/** A certificate as a verification lists it. */
 export type CertificateSummary = Pick<
   MarkedCertificate,
   "id" | "product" | "testVersion" | "result" | "level" | "issuedAt" | "validUntil" | "reversedAt"
 >;
 
-/** False for a FAIL whose cause may lie with the one who asked for the payment: it counts neither for nor against. */
+/**
+ * Returns false for a FAIL that may be the fault of the site that requested the payment. It does not count for or
+ * against the wallet.
+ */
 export const isAboutWallet = ({ product, result }: Pick<CertificateSummary, "product" | "result">): boolean =>
   result === "pass" || !UNATTRIBUTED_FAILS.includes(product);
 
-/** Fresh, not reversed, and about the wallet. */
+/** Returns whether the certificate is fresh, not reversed, and about the wallet. */
 export const isCurrent = (certificate: CertificateSummary, now: Date): boolean =>
   certificate.reversedAt === null && isFresh(certificate, now) && isAboutWallet(certificate);

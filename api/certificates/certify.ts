@@ -20,17 +20,17 @@ export interface CertificationParts extends RecordSettings {
 }
 
 export interface Certification {
-  /** Judges one settled test run; the certificate is stored in the same transaction as the answer. */
+  /** Judges one settled test run. The certificate is stored in the same transaction as the answer. */
   certify(kind: Kind, sale: Sale<TestOrder>): Completion;
   certificate(id: string): Promise<MarkedCertificate | null>;
-  /** What the certificate's badge shows. */
+  /** Returns the facts that the certificate's badge shows. */
   shown(id: string): Promise<ShownCertificate | null>;
-  /** What was published about a certificate in other registries, or will be. */
+  /** Returns the publications of a certificate in other registries, including planned ones. */
   publications(id: string): Promise<readonly Publication[]>;
-  /** The credential that publications name, byte for byte; null if there is none. */
+  /** Returns the credential that publications name, byte for byte, or null if there is none. */
   publishedCredential(id: string): Promise<string | null>;
   verification(wallet: Address): Promise<ReturnType<typeof verificationRecord>>;
-  /** The verification record, signed for verification elsewhere. */
+  /** Returns the verification record, signed for verification elsewhere. */
   credential(wallet: Address): Promise<Signed<ReturnType<typeof credential>>>;
 }
 

@@ -5,7 +5,7 @@ import { ISSUED_COLUMNS, type IssuedColumns, parseIssued } from "./store.ts";
 const CERTIFICATES = `SELECT ${ISSUED_COLUMNS} FROM certificate c WHERE c.id = ANY($1)`;
 const PROOFS = "SELECT certificate, document, published_at FROM published_proof WHERE certificate = ANY($1)";
 
-/** Certificates and published proofs, as entries of the log. */
+/** Reads certificates and published proofs as log entries. */
 export const certificateEntries: EntryReaders = {
   async certificate(ask, refs) {
     const { rows } = await ask<IssuedColumns>(CERTIFICATES, [refs]);

@@ -86,19 +86,19 @@ export { VERIFIED_MEANS } from "./verification.ts";
 interface CertificateNeeds {
   readonly payments: Pick<Payments, "settler" | "simulators">;
   readonly publicLog: PublicLog;
-  /** Certificates of sellers, at the same addresses. */
+  /** Certificates of sellers, at the same URLs. */
   readonly shared: SharedAddresses;
-  /** Of one score, for the record's offer. */
+  /** The price of one score, for the record's offer. */
   readonly scorePrice: Atomic;
-  /** The arbiter's account, which publishes to other registries; null if it sends nothing. */
+  /** The arbiter's account, which publishes to other registries, or null if it sends nothing. */
   readonly relayer: Relayer | null;
-  /** What passes a rehearsal. */
+  /** The code that passes a rehearsal. */
   readonly passingCode: PassingCode;
-  /** How late a late answer of the retry test is, in milliseconds, if not as published. */
+  /** The delay of a late answer in the retry test, in milliseconds; defaults to the published one. */
   readonly lateMs?: number | undefined;
 }
 
-/** The certificates of agents: tests, records, badges, credentials, and their publication elsewhere. */
+/** Creates the certificates of agents: tests, records, badges, credentials, and their publication elsewhere. */
 export async function createCertificates(platform: Platform, config: Config, needs: CertificateNeeds) {
   const {
     pool,
@@ -135,13 +135,13 @@ export async function createCertificates(platform: Platform, config: Config, nee
     ...(publish === null ? [] : [{ name: "erc8004", everyMs: 2_000, run: publish }]),
     { name: "publish", everyMs: 10_000, run: () => proofs.publishDue() },
     { name: "watch kept", everyMs: 30_000, run: () => proofs.watch() },
-    // All processes together make one pass a minute.
+    // Only one pass a minute is made by all processes together.
     { name: "refund", everyMs: 15_000, run: () => refunds.giveBack() },
   ];
   return {
     certification,
     activity,
-    /** Hears which authorizations are asked about. */
+    /** Receives the authorizations that callers ask about. */
     heard: [recorded.retry.hear, rehearsed.retry.hear],
     upkeep: { proofs, refunds },
     jobs,
@@ -163,7 +163,7 @@ interface Stores {
   readonly publications: PublicationStore;
 }
 
-/** Publishing to the registries of ERC-8004, by the arbiter's account, if it is turned on. */
+/** Opens publishing to ERC-8004 registries by the arbiter's account, if it is turned on. */
 async function openRegistries(
   { chains, log, now, keys: { signer } }: Platform,
   { erc8004, baseUrl }: Config,
@@ -181,10 +181,10 @@ async function openRegistries(
   };
 }
 
-/** Rehearsals cost nothing, so the starts per hour are limited, for one client and in total. */
+/** Rehearsals are free, so the starts per hour are limited, for one client and in total. */
 const REHEARSALS_AN_HOUR = { client: 60, all: 600 };
 
-/** What a rehearsal takes as its input: no publication. */
+/** The input of a rehearsal, which cannot order a publication. */
 function rehearsing({ pool }: Pick<Platform, "pool">): TestOrdering {
   const budget = createLookupBudget(pool, REHEARSALS_AN_HOUR, "rehearsal ");
   return testOrdering(null, async (order, _payer, { client }) => {
@@ -194,13 +194,13 @@ function rehearsing({ pool }: Pick<Platform, "pool">): TestOrdering {
     } catch (error) {
       if (!(error instanceof BudgetSpent)) throw error;
       const { whose, retryAfterSeconds } = error;
-      const limit = `${REHEARSALS_AN_HOUR[whose]} an hour for ${whose === "client" ? "one client" : "all clients together"}`;
+      const limit = `${REHEARSALS_AN_HOUR[whose]} per hour for ${whose === "client" ? "one client" : "all clients together"}`;
       return { unavailable: `Rehearsals are limited to ${limit}. Come back in ${retryAfterSeconds} seconds.` };
     }
   });
 }
 
-/** The behavioral tests, the proofs of their withheld signatures, and the refunds of their decoys. */
+/** Creates the behavioral tests, the proofs of their withheld signatures, and the refunds of their decoys. */
 function createTests(
   { pool, seal, chains, log, now }: Platform,
   config: Config,
@@ -243,7 +243,7 @@ function createTests(
     verdicts: recordedVerdicts(certificates),
   });
   const rehearsals = createSessionStore(pool, "rehearsal_session");
-  // Its verdicts cannot reach the record: it has no certificates, and tables that nothing else reads.
+  // Its verdicts cannot reach the record because it has no certificates, and nothing else reads its tables.
   const rehearsed = inMode(REHEARSAL, {
     sessions: rehearsals,
     lostOrders: createLostOrderStore(pool, { orders: "rehearsal_lost_order", sessions: "rehearsal_session" }),

@@ -18,8 +18,8 @@ import type { Product } from "./products.ts";
 import type { verificationRecord } from "./verification.ts";
 
 /**
- * 16 hex digits derived from the authorization and the product, so a reorganization that moves the settlement does not
- * change it.
+ * Returns 16 hex digits derived from the authorization and the product, so that a reorganization that moves the
+ * settlement does not change the ID.
  */
 export const certificateId = ({ network, asset, payer, nonce }: PaymentKey, product: Product): string =>
   createHash("sha256")
@@ -27,7 +27,7 @@ export const certificateId = ({ network, asset, payer, nonce }: PaymentKey, prod
     .digest("hex")
     .slice(0, 16);
 
-/** The certificate of one settled test run. */
+/** Returns the certificate of one settled test run. */
 export function issue(kind: Kind, sale: Sale<unknown>, now: Date): Certificate {
   const { result, level, checks, detected } = kind.judge(sale);
   return {
@@ -51,7 +51,7 @@ export function issue(kind: Kind, sale: Sale<unknown>, now: Date): Certificate {
   };
 }
 
-/** The certificate response (SPEC.md): what the payer receives, and the stable part of the public record. */
+/** Returns the certificate response (SPEC.md): what the payer receives, and the stable part of the public record. */
 export function certificateDocument(certificate: Certificate, baseUrl: string) {
   const { id, product, result, level, checks, detected, wallet, issuedAt, settlement } = certificate;
   return {
@@ -82,7 +82,7 @@ export function certificateDocument(certificate: Certificate, baseUrl: string) {
   };
 }
 
-/** What a record shows besides the certificate. */
+/** The contents of a record other than the certificate. */
 interface RecordParts {
   readonly publications: readonly Publication[];
   readonly places: readonly LogPlace[];
@@ -90,7 +90,7 @@ interface RecordParts {
   readonly baseUrl: string;
 }
 
-/** The public record of `/cert/<id>`: the certificate and its current state. */
+/** Returns the public record of `/cert/<id>`: the certificate and its current state. */
 export function certificateRecord(certificate: MarkedCertificate, parts: RecordParts, now: Date) {
   const { publications, places, baseUrl } = parts;
   const expired = now.getTime() >= certificate.validUntil.getTime();
@@ -130,8 +130,8 @@ export const CONTEXT = [
 ] as const;
 
 /**
- * A verification record as an unsigned W3C Verifiable Credential (data model 2.0). It expires with the first of its
- * certificates that still count. Without any, time makes nothing in it false, and there is no `validUntil`.
+ * Returns a verification record as an unsigned W3C Verifiable Credential (data model 2.0). It expires with the first of
+ * its certificates that still count. If none counts, it stays true and has no `validUntil`.
  * @param issuer the service's did:web identifier
  * @param url where to find the wallet's newest credential
  */
@@ -158,7 +158,10 @@ export function credential(record: VerificationRecord, issuer: string, url: stri
   };
 }
 
-/** The certificate as it was issued, without what a reader can derive. A reorganization may move its settlement later. */
+/**
+ * Returns the certificate as it was issued, without members that a reader can derive. A reorganization may move its
+ * settlement later.
+ */
 export function issuedCertificate(certificate: Certificate) {
   const document = certificateDocument(certificate, "");
   const { conformance: _, cert_url: __, badge_url: ___, badge_markdown: ____, settlement, ...members } = document;

@@ -5,25 +5,25 @@ import { PRODUCTS } from "./products.ts";
 
 type Id = Pick<Certificate, "id">;
 
-/** The public page of a certificate. `baseUrl` has no trailing slash, here and below. */
+/** Returns the URL of a certificate's public page. `baseUrl` has no trailing slash, here and below. */
 export const certUrl = (baseUrl: string, { id }: Id): string => `${baseUrl}/cert/${encodeURIComponent(id)}`;
 
-/** The same record as JSON, for readers that cannot set an `Accept` header. */
+/** Returns the URL of the same record as JSON, for readers that cannot set an `Accept` header. */
 export const certJsonUrl = (baseUrl: string, certificate: Id): string => `${certUrl(baseUrl, certificate)}?format=json`;
 
-/** The certificate as a credential that never changes, where one was published. */
+/** Returns the URL of the certificate as a credential that never changes, if one was published. */
 export const credentialUrl = (baseUrl: string, certificate: Id): string =>
   `${certUrl(baseUrl, certificate)}/credential`;
 
-/** Every request and answer of a seller's exam. */
+/** Returns the URL of every request and answer of a seller's exam. */
 export const evidenceUrl = (baseUrl: string, certificate: Id): string => `${certUrl(baseUrl, certificate)}/evidence`;
 
-/** The picture for link previews. */
+/** Returns the URL of the picture for link previews. */
 export const certImageUrl = (baseUrl: string, certificate: Id): string => `${certUrl(baseUrl, certificate)}/og.png`;
 
 export const badgeUrl = (baseUrl: string, { id }: Id): string => `${baseUrl}/badge/${encodeURIComponent(id)}.svg`;
 
-/** Markdown for a README: the badge, linked to the certificate. */
+/** Returns Markdown for a README: the badge, linked to the certificate. */
 export const badgeMarkdown = (baseUrl: string, certificate: Pick<Certificate, "id" | "product">): string =>
   `[![${PRODUCTS[certificate.product].badge}](${badgeUrl(baseUrl, certificate)})](${certUrl(baseUrl, certificate)})`;
 
@@ -38,17 +38,19 @@ export interface SharedRecord {
   readonly isListed: boolean;
 }
 
-/** What another feature has at the addresses of certificates, and of the records of wallets. */
+/** Another feature's records at the URLs of certificates and of wallets' records. */
 export interface SharedAddresses {
   readonly schemas: Readonly<Record<"record" | "verification" | "credential", z.ZodType>>;
-  /** Null for an id that is none of its own. */
+  /** Returns null for an ID that does not belong to the feature. */
   certificate(id: string): Promise<SharedRecord | null>;
-  /** A badge as SVG; null if there is none. */
+  /** Returns a badge as SVG, or null if there is none. */
   badge(id: string): Promise<string | null>;
-  /** What its picture shows; null for an id without one. */
+  /** Returns the contents of the certificate's picture, or null for an ID without one. */
   preview(id: string): Promise<Preview | null>;
-  /** @param pathPrefix `/` if it is undefined @throws Problem for what is no origin, or no path prefix */
+  /**
+   * @param pathPrefix `/` if undefined
+   * @throws Problem if the origin or the path prefix is invalid
+   */
   verification(origin: string, pathPrefix: string | undefined): Promise<SharedRecord>;
-  /** Likewise. */
   credential(origin: string, pathPrefix: string | undefined): Promise<object>;
 }

@@ -4,7 +4,7 @@ import { type CertificateSummary, type Detected, isAboutWallet, isCurrent } from
 import { certUrl } from "./links.ts";
 import { PRODUCTS } from "./products.ts";
 
-/** A fact the service observed, named in plain words. */
+/** A fact that the service observed, named in plain words. */
 export interface NamedFact {
   readonly name: string;
   readonly value: string;
@@ -40,7 +40,7 @@ const humanize = (key: string): string => {
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
-/** A check's name in plain words; an unknown check keeps its own name. */
+/** Returns a check's name in plain words. An unknown check keeps its own name. */
 export const checkName = (key: string): string => CHECK_NAMES[key] ?? humanize(key);
 
 function inWords(value: unknown): string {
@@ -63,7 +63,9 @@ const windowObservations = (window: NonNullable<Detected["authorization_window"]
   },
 ];
 
-/** What a certificate's run showed, in readable form; unknown facts are listed under their own names. */
+/**
+ * Returns the observations of a certificate's run, in readable form. Unknown facts are listed under their own names.
+ */
 export function observations(detected: Detected): readonly NamedFact[] {
   const { authorization_window, behaviour: _, ...plain } = detected;
   const rows = Object.entries(plain).map(([key, value]) => ({
@@ -74,8 +76,8 @@ export function observations(detected: Detected): readonly NamedFact[] {
 }
 
 /**
- * Why a wallet is not verified: every current FAIL, newest first, and, without a current PASS, what became of the last
- * one. Empty for a verified wallet. The codes are stable, for programs to rely on.
+ * Returns why a wallet is not verified: every current FAIL, newest first, and, if there is no current PASS, the status
+ * of the last one. Empty for a verified wallet. The codes are stable, for programs to rely on.
  * @param certificates newest first
  */
 export function reasonsAgainst(certificates: readonly CertificateSummary[], baseUrl: string, now: Date) {
@@ -96,7 +98,7 @@ function noCurrentPass(certificates: readonly CertificateSummary[], baseUrl: str
   const last = certificates.find(({ result }) => result === "pass");
   if (last === undefined) {
     const text = certificates.some(isAboutWallet)
-      ? "No current PASS: none of the certificates is a PASS."
+      ? "No current PASS: no certificate on file is a PASS."
       : "No certificate on file counts for or against this wallet.";
     return { code: "no_pass" as const, text, ...NO_EVIDENCE };
   }

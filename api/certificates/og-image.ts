@@ -7,7 +7,7 @@ import { type Appearance, appearance, emblem } from "./appearance.ts";
 import type { MarkedCertificate } from "./certificate.ts";
 import { PRODUCTS } from "./products.ts";
 
-/** The picture's fonts, as module specifiers: the caller resolves them to paths for `createOgRenderer`. */
+/** The picture's fonts, as module specifiers. The caller resolves them to paths for `createOgRenderer`. */
 export const OG_FONTS = [
   "@expo-google-fonts/ibm-plex-serif/400Regular/IBMPlexSerif_400Regular.ttf",
   "@expo-google-fonts/ibm-plex-serif/600SemiBold/IBMPlexSerif_600SemiBold.ttf",
@@ -18,14 +18,14 @@ const SERIF = "IBM Plex Serif";
 const MONO = "IBM Plex Mono";
 const TONES = { pass: "#0b6447", fail: "#a1271c", gray: "#59636d" } as const;
 
-/** What a picture for link previews shows, all of it text. */
+/** The contents of a picture for link previews, all of it text. */
 export interface Preview {
-  /** Draws the seal. */
+  /** The ID that the seal is drawn from. */
   readonly id: string;
   readonly shown: Pick<Appearance, "tone" | "short"> & { readonly word: string; readonly state: string };
   readonly headline: string;
   readonly title: string;
-  /** Who was tested. */
+  /** The wallet or origin that was tested. */
   readonly subject: string;
   readonly fact: string;
 }
@@ -48,7 +48,7 @@ export const createOgRenderer =
       .render()
       .asPng();
 
-/** The picture of a payer's certificate. */
+/** Returns the picture of a payer's certificate. */
 export function certificatePreview(certificate: MarkedCertificate, now: Date): Preview {
   const shown = appearance(certificate, now);
   const headline = shown.state === "Current" ? certificate.level : shown.state;
@@ -56,7 +56,7 @@ export function certificatePreview(certificate: MarkedCertificate, now: Date): P
   return { id, shown, headline, title: PRODUCTS[product].title, subject: wallet, fact: paid(certificate) };
 }
 
-/** The picture instead of a certificate's. */
+/** Returns the picture shown in place of a certificate's. */
 export const placeholderPreview = (error: "missing" | "unavailable"): Preview => ({
   id: error,
   shown: {
@@ -93,13 +93,16 @@ function picture({ id, shown, headline, title, subject, fact }: Preview): Markup
 </g></svg>`;
 }
 
-/** Keeps the headline left of the seal: a letter is about 0.6 of the font size wide, with 640 units available. */
+/** Keeps the headline left of the seal. A letter is about 0.6 of the font size wide, with 640 units available. */
 const headlineSize = (text: string): number => Math.min(96, Math.floor(640 / (0.58 * Math.max(1, text.length))));
 
 const SUBJECT = { widest: 1_016, letter: 0.6, largest: 24, smallest: 14 } as const;
 const MOST_LETTERS = Math.floor(SUBJECT.widest / (SUBJECT.letter * SUBJECT.smallest));
 
-/** On one line. What is too long loses its beginning: the end of a host's name says whose it is. */
+/**
+ * Fits the subject on one line. If it is too long, its start is cut off, because the end of a host name shows who owns
+ * it.
+ */
 function fitted(subject: string): { readonly text: string; readonly size: number } {
   const text = subject.length <= MOST_LETTERS ? subject : `…${subject.slice(1 - MOST_LETTERS)}`;
   const fits = Math.floor(SUBJECT.widest / (SUBJECT.letter * Math.max(1, text.length)));

@@ -21,13 +21,13 @@ export {
   type SingleProduct,
 } from "../../packages/verifier/src/vocabulary.ts";
 
-/** Every capability in menu order. */
+/** All capabilities, in menu order. */
 export const CAPABILITY_MENU: readonly Capability[] = PRODUCT_MENU.map((name) => PRODUCTS[name].capability);
 
-/** One value per capability, in the order of a verification record. */
+/** Returns one value per capability, in the order of a verification record. */
 export const perCapability = <Value>(make: (product: Product) => Value): Readonly<Record<Capability, Value>> =>
   Object.fromEntries(CAPABILITIES.map((name) => [name, make(productOf(name))])) as Record<Capability, Value>;
 
-/** A product's name on pages; one that is no longer sold keeps its own id. */
+/** Returns a product's name for pages. A product no longer sold is shown by its ID. */
 export const titleOf = (product: string): string =>
   Object.hasOwn(PRODUCTS, product) ? PRODUCTS[product as Product].title : product;

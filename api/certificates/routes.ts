@@ -26,7 +26,7 @@ import { sharedRecord, verificationRoutes } from "./verification-routes.ts";
 
 export interface CertificationRouteParts {
   readonly certification: Certification;
-  /** Certificates of another kind, at the same addresses. */
+  /** Certificates of another kind, at the same URLs. */
   readonly shared: SharedAddresses;
   readonly ordering: TestOrdering;
   readonly publicLog: PublicLog;
@@ -41,7 +41,7 @@ const badges = memoize<{ readonly svg: string; readonly etag: string }>(2_000);
 const pictures = memoize<Uint8Array>(64);
 
 const ID = { name: "id", description: "The certificate's id.", schema: certificateId };
-/** A seller's is twice as long. */
+/** A seller's ID is twice as long. */
 const ANY_ID = { ...ID, schema: z.string().regex(/^([0-9a-f]{16}){1,2}$/) };
 const FILE = {
   name: "file",
@@ -135,7 +135,7 @@ function testRoute(kind: Kind, { certification, ordering, baseUrl }: Certificati
   });
 }
 
-/** The menu of tests, derived from the route table. */
+/** Creates the route of the menu of tests, which is derived from the route table. */
 export function inspectRoute(routes: () => readonly Route[], baseUrl: string): Route {
   return {
     method: "GET",
@@ -228,7 +228,7 @@ async function badge(c: Context, parts: CertificationRouteParts): Promise<Respon
   };
   if (drawn === null) return c.body(svg, 404, headers);
   if (isHeld(c.req.header("if-none-match"), etag)) return c.body(null, 304, headers);
-  // Through the context, more than one header costs an object of them.
+  // Setting several headers through the context would cost an extra object.
   return new Response(svg, { headers });
 }
 

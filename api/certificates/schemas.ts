@@ -37,7 +37,7 @@ const BEHAVIOR = z.object({
     ...SHOWN,
     signed: z.boolean(),
     offered_through: z.enum(["session_token", "wallet_address"]).meta({
-      description: "Whom it was offered to: the holder of the session's token, or anyone who names the wallet.",
+      description: "The caller it was offered to: the holder of the session's token, or anyone who names the wallet.",
     }),
   }),
   lost: z
@@ -58,7 +58,7 @@ const BEHAVIOR = z.object({
     .exactOptional(),
 }) satisfies z.ZodType<Behavior>;
 
-/** What a client was seen to do. */
+/** A client's behavior as observed. */
 export const DETECTED = z
   .object({
     exact_amount: z.boolean(),
@@ -72,14 +72,14 @@ export const DETECTED = z
       .object({
         valid_after: unixSeconds,
         valid_before: unixSeconds,
-        /** Unbounded: it is any number that EIP-3009 allows. */
+        /** Unbounded, because EIP-3009 allows any number. */
         seconds_left_when_received: z.number(),
         limit_seconds: count,
       })
       .exactOptional(),
     behaviour: BEHAVIOR.exactOptional(),
   })
-  .meta({ id: "Detected", description: "What the client was seen to do." }) satisfies z.ZodType<Detected>;
+  .meta({ id: "Detected", description: "The client's behavior as observed." }) satisfies z.ZodType<Detected>;
 
 export const certificateId = z.string().regex(/^[0-9a-f]{16}$/);
 export const product = z.enum(PRODUCT_MENU);
@@ -89,7 +89,7 @@ export const CHECKS = z.record(z.string(), result).meta({ description: "Every ch
 
 export const LINKS = { cert_url: url, badge_url: url, badge_markdown: z.string() };
 
-/** What the payer of a single-step test receives. */
+/** The response to the payer of a single-step test. */
 export const CERTIFICATE = z
   .object({
     id: certificateId,
@@ -136,7 +136,7 @@ const FAIL_PROOF = z
   })
   .meta({ id: "FailProof", description: "The signed order, once its signature has expired." });
 
-/** Its members are those of the stored proof document. */
+/** It has the same members as the stored proof document. */
 FAIL_PROOF.shape satisfies Readonly<Record<keyof ReturnType<typeof proofDocument>, z.ZodType>>;
 
 /** The public record of `/cert/<id>`. */
@@ -148,7 +148,7 @@ export const CERTIFICATE_RECORD = z
     reversed: z.boolean(),
     counts: z.boolean().meta({
       description:
-        "Whether it counts for or against the wallet now. A suite FAIL never does: a signature does not show who asked for its lifetime.",
+        "Whether it counts for or against the wallet now. A suite FAIL never does, because a signature does not show who asked for its lifetime.",
     }),
     wallet_current_fails: z
       .array(z.object({ id: certificateId, product, issued_at: time, valid_until: time, cert_url: url }))
@@ -217,12 +217,12 @@ const REASON = z
   ])
   .meta({
     id: "NotVerifiedReason",
-    description: "Why a wallet is not verified: a current FAIL, or what became of its last PASS. Codes are stable.",
+    description: "Why a wallet is not verified: a current FAIL, or the status of its last PASS. Codes are stable.",
   });
 
 const TEST_NETWORK = network.exactOptional().meta({
   description:
-    "Present if this whole installation is a rehearsal on a test network. What it says then counts only for payments on that network.",
+    "Present if this whole installation is a rehearsal on a test network. Its records then count only for payments on that network.",
 });
 
 /** The record of a wallet. */

@@ -20,17 +20,17 @@ import type { VerificationFacts } from "./verification.ts";
 
 const PRODUCTS = UNATTRIBUTED_FAILS.map((product) => `'${product}'`).join(", ");
 
-/** SQL that is true of a certificate that says something about its wallet (`isAboutWallet`). */
+/** SQL condition that the certificate is about its wallet (`isAboutWallet`). */
 export const aboutWallet = (c: string): string => `(${c}.result = 'pass' OR ${c}.product NOT IN (${PRODUCTS}))`;
 
 /**
- * SQL that is true of a certificate whose settlements all stand. `OFFSET 0` keeps the planner from joining whole tables: this
- * is a key look-up for one certificate.
+ * SQL condition that none of the certificate's settlements was reversed. `OFFSET 0` keeps the planner from joining whole
+ * tables, because this is a key look-up for one certificate.
  */
 export const notReversed = (c: string): string => `NOT EXISTS (SELECT FROM settlement_mark m
   WHERE m.payer = ${c}.wallet AND m.nonce IN (${c}.nonce, ${c}.also_nonce, ${c}.third_nonce) AND m.chain = ${c}.chain AND m.asset = ${c}.asset AND m.kind = 'reversed' OFFSET 0)`;
 
-/** A certificate as it was issued: its columns never change. */
+/** A certificate as it was issued. Its columns never change. */
 export interface IssuedColumns {
   id: string;
   product: Product;
@@ -64,7 +64,7 @@ type ShownColumns = Pick<IssuedColumns, "id" | "product" | "result" | "level" | 
 
 export const ISSUED_COLUMNS =
   "c.id, c.product, c.test_version, c.result, c.level, c.wallet, c.checks, c.detected, c.issued_at, c.valid_until, c.chain, c.tx, c.block_number, c.amount, c.pay_to";
-/** A settlement that a reorganization moved or removed is marked beside the certificate; the newest move counts. */
+/** A settlement that a reorganization moved or removed is marked in a separate table; the newest move counts. */
 const MARKS = `LEFT JOIN LATERAL (
     SELECT (array_agg(tx ORDER BY id DESC) FILTER (WHERE kind = 'moved' AND nonce = c.nonce))[1] AS moved_tx,
       (array_agg(block_number ORDER BY id DESC) FILTER (WHERE kind = 'moved' AND nonce = c.nonce))[1] AS moved_block,
@@ -73,7 +73,7 @@ const MARKS = `LEFT JOIN LATERAL (
     WHERE m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND m.chain = c.chain AND m.asset = c.asset
   ) marks ON true`;
 const MOST_FAILS = 20;
-/** Of the wallet's FAILs those that end last, which tell whether it is verified. */
+/** Selects the wallet's FAILs that end last, which determine whether it is verified. */
 const FAILS = `(SELECT json_agg(f) FROM (
       SELECT f.id, f.product, f.issued_at, f.valid_until FROM certificate f
       WHERE f.wallet = c.wallet AND f.result = 'fail' AND ${aboutWallet("f")} AND ${notReversed("f")}
@@ -189,20 +189,21 @@ interface VerificationColumns {
 
 const NEWEST = 100;
 const COLUMNS = "c.id, c.product, c.test_version, c.result, c.level, c.issued_at, c.valid_until, m.at AS reversed_at";
-/** A payment is reversed at most once; a certificate may rest on two. */
+/** A payment is reversed at most once, but a certificate may depend on two. */
 const FROM = `certificate c LEFT JOIN settlement_mark m
   ON m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND m.chain = c.chain AND m.asset = c.asset AND m.kind = 'reversed'`;
 const newest = (wallet: string) =>
   `SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = ${wallet} ORDER BY c.issued_at DESC LIMIT ${NEWEST + 1}`;
 /**
- * Of a wallet with more, the newest that are about it, and the failures that still count: they must not disappear behind a
- * hundred newer certificates.
+ * For a wallet with more certificates: the newest that are about it, and all failures that still count, so that they
+ * cannot disappear behind 100 newer certificates.
  */
 const CHOSEN = `(SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = $1 AND ${aboutWallet("c")} ORDER BY c.issued_at DESC LIMIT ${NEWEST})
   UNION ALL (SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = $1 AND c.result = 'fail' AND ${aboutWallet("c")} AND c.valid_until > $2)`;
 
 /**
- * A wallet's certificates and activity: one round trip while the index answers, certificates alone while it does not.
+ * Creates the reader of a wallet's certificates and activity. It takes one round trip while the index responds, and
+ * returns only certificates otherwise.
  */
 export function createVerificationReader(pool: pg.Pool, index: ActivityIndex): VerificationReader {
   const chosen = async (payer: Buffer, now: Date): Promise<VerificationColumns[]> =>
@@ -211,18 +212,19 @@ export function createVerificationReader(pool: pg.Pool, index: ActivityIndex): V
     async facts(wallet, now) {
       const payer = bytes(wallet);
       const companion = { name: "certificates", query: newest("$4"), values: [payer] };
-      const beside = await index.activityBeside<VerificationColumns>(wallet, now, companion);
+      const combined = await index.activityBeside<VerificationColumns>(wallet, now, companion);
       const rows =
-        beside?.rows ??
-        (await pool.query<VerificationColumns>({ name: "standing", text: newest("$1"), values: [payer] })).rows;
-      // The newest of all says whether any certificate is on file, even one that is not about the wallet.
+        combined?.rows ??
+        (await pool.query<VerificationColumns>({ name: "newest certificates", text: newest("$1"), values: [payer] }))
+          .rows;
+      // The newest of all shows whether any certificate is on file, even one that is not about the wallet.
       const certificates = rows.length <= NEWEST ? rows : [...rows.slice(0, 1), ...(await chosen(payer, now))];
-      return { wallet, activity: beside?.activity ?? null, certificates: summaries(certificates) };
+      return { wallet, activity: combined?.activity ?? null, certificates: summaries(certificates) };
     },
   };
 }
 
-/** Each once, newest first: a join promises no order. */
+/** Removes duplicates and sorts newest first, because a join guarantees no order. */
 function summaries(rows: readonly VerificationColumns[]): CertificateSummary[] {
   const found = new Map<string, CertificateSummary>();
   for (const row of rows) {
@@ -241,7 +243,7 @@ function summaries(rows: readonly VerificationColumns[]): CertificateSummary[] {
   return [...found.values()].sort((a, b) => b.issuedAt.getTime() - a.issuedAt.getTime());
 }
 
-/** The settled payments a certificate rests on: if one of them is reversed, so is the certificate. */
+/** The settled payments that a certificate depends on. If one of them is reversed, so is the certificate. */
 export interface Grounds {
   readonly payment: PaymentKey;
   /** The nonce of a second payment by the same wallet. */
@@ -250,21 +252,21 @@ export interface Grounds {
   readonly third?: Hex;
 }
 
-/** Certificates are permanent: added and read, never changed. */
+/** Stores certificates, which are permanent: added and read, never changed. */
 export interface CertificateStore {
-  /** The write that adds one. */
+  /** Returns the write that adds one. */
   adding(certificate: Certificate, grounds: Grounds): Statement;
   get(id: string): Promise<MarkedCertificate | null>;
-  /** What its badge shows, for less of the database's time. */
+  /** Returns the facts that its badge shows, for less of the database's time. */
   shown(id: string): Promise<ShownCertificate | null>;
 }
 
-/** What `/verify` reads, in as few round trips as possible. */
+/** Reads the facts for `/verify` in as few round trips as possible. */
 export interface VerificationReader {
   facts(wallet: Address, now: Date): Promise<VerificationFacts>;
 }
 
-/** Wraps the store and counts what is to be added, even in a transaction lost to a failing database. */
+/** Wraps the store and counts attempted additions, including transactions lost to a failing database. */
 export const countedCertificates = (store: CertificateStore, meter: Meter): CertificateStore => ({
   ...store,
   adding(certificate, grounds) {

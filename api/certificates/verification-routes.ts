@@ -31,16 +31,16 @@ const ORIGIN = {
 
 const PATH_PREFIX = {
   name: "path_prefix",
-  description: "The part of the origin that the record is about, like `/shop/`; by default the whole, `/`.",
+  description: "The part of the origin that the record is about, like `/shop/`; defaults to the whole, `/`.",
   schema: z.string(),
 };
 
-/** What is on file about a wallet, or about a seller's origin: as a record, as a page, and signed. */
+/** Returns the routes of the record of a wallet or of a seller's origin: as JSON, as a page, and signed. */
 export const verificationRoutes = (parts: VerificationRouteParts): readonly Route[] => [
   {
     method: "GET",
     path: "/verify",
-    summary: "A wallet's record: certificates, capabilities, on-chain activity; or that of a seller's origin",
+    summary: "The record of a wallet (certificates, capabilities, on-chain activity) or of a seller's origin",
     parameters: [
       optionalInQuery({ ...WALLET, description: `${WALLET.description} Exactly one of this and \`origin\`.` }),
       optionalInQuery(ORIGIN),
@@ -99,11 +99,11 @@ async function verify(c: Context, { certification, shared }: VerificationRoutePa
   }
   const record = await certification.verification(read.wallet);
   if (wantsHtml(c)) return page(c, renderVerification(record));
-  // Through the context, more than one header costs an object of them.
+  // Setting several headers through the context would cost an extra object.
   return new Response(JSON.stringify(record), { headers: { "content-type": "application/json", vary: "Accept" } });
 }
 
-/** A record of another feature. */
+/** Returns a record of another feature. */
 export function sharedRecord(c: Context, { document, page: render, isListed }: SharedRecord): Response {
   if (!isListed) c.header("x-robots-tag", "noindex");
   return wantsHtml(c) ? page(c, render()) : c.json(document(), 200, { vary: "Accept" });
@@ -129,8 +129,8 @@ async function originCredential(c: Context, { shared }: VerificationRouteParts):
 }
 
 /**
- * Signed afresh for each request, because the record can change at any time. The holder keeps the document; caches do
- * not.
+ * Signed again for each request, because the record can change at any time. The holder keeps the document, but caches
+ * do not.
  */
 function signed(c: Context, document: object): Response {
   const named = prefers(c.req.header("accept"), "application/vc", "application/json");

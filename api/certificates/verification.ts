@@ -8,29 +8,29 @@ import { badgeUrl, certUrl } from "./links.ts";
 import { reasonsAgainst } from "./observations.ts";
 import { type Product, perCapability } from "./products.ts";
 
-/** What it means for a wallet to be verified, and for an agent to be on the board. */
+/** The meaning of verified, for a wallet, and of being on the board. */
 export const VERIFIED_MEANS = `At least one test passed in the last ${VALID_FOR_DAYS} days and no FAIL from that time counts against the wallet. It states what was observed on-chain; it is not a guarantee of safety.`;
 
-/** What a record says besides the wallet's own facts. */
+/** The parts of a record other than the wallet's own facts. */
 export interface RecordSettings {
   /** No trailing slash. */
   readonly baseUrl: string;
-  /** Of a single risk score. */
+  /** The price of a single risk score. */
   readonly scorePrice: Atomic;
 }
 
 export interface VerificationFacts {
   readonly wallet: Address;
   /**
-   * Newest first: all of them, or where there are more than 100 the newest 100 that are about the wallet, every failure that
-   * still counts, and the newest of all.
+   * Newest first. If there are more than 100: the newest 100 that are about the wallet, every failure that still
+   * counts, and the newest of all.
    */
   readonly certificates: readonly CertificateSummary[];
   /** Null if the index is unavailable. */
   readonly activity: Activity | null;
 }
 
-/** The verification record of SPEC.md: verified only with at least one current PASS and no current FAIL. */
+/** Returns the verification record of SPEC.md: verified only with at least one current PASS and no current FAIL. */
 export function verificationRecord(
   { wallet, certificates, activity }: VerificationFacts,
   { baseUrl, scorePrice }: RecordSettings,
@@ -81,11 +81,11 @@ function certEntry(certificate: CertificateSummary, baseUrl: string, now: Date) 
   };
 }
 
-/** For each capability its current FAIL if there is one, else the newest certificate that still stands. */
+/** Returns for each capability its current FAIL, if any, or else its newest certificate that was not reversed. */
 function capabilities(certificates: readonly CertificateSummary[], baseUrl: string, now: Date) {
-  const standing = certificates.filter(({ reversedAt }) => reversedAt === null);
+  const unreversed = certificates.filter(({ reversedAt }) => reversedAt === null);
   const entry = (product: Product) => {
-    const own = standing.filter((certificate) => certificate.product === product);
+    const own = unreversed.filter((certificate) => certificate.product === product);
     const shown = own.find((certificate) => certificate.result === "fail" && isFresh(certificate, now)) ?? own[0];
     if (shown === undefined)
       return { tested: false, result: null, fresh: false, expired: false, valid_until: null, cert_url: null };

@@ -22,20 +22,22 @@ import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Publication } from "./publication.ts";
 import type { Carried, Registries, Stated } from "./store.ts";
 
-/** What all our statements are found by. */
+/** The tag by which all of our statements can be found. */
 const TAG = "x402-certificate";
-/** What answers say once their certificate is reversed. */
+/** The tag of answers whose certificate has been reversed. */
 const REVERSED_TAG = "x402-certificate-reversed";
 const NO_ENDPOINT = "";
 
 export type Step = "publish" | "withdraw";
 
-/** A call to a registry, and the event by which the chain shows that it was made. */
+/** A call to a registry, and the event that proves it on chain. */
 export interface Statement {
   readonly data: Hex;
-  /** The logs among which the event is. */
+  /** Returns the filter for the logs that may contain the event. */
   readonly filter: (publisher: Address) => LogFilter;
-  /** The event among logs, and what the registry counts a feedback as; null if it is not there. */
+  /**
+   * Returns the event found in the logs, with the index that the registry gives a feedback, or null if it is not there.
+   */
   readonly read: (logs: readonly Log[]) => Shown | null;
 }
 
@@ -45,7 +47,7 @@ export interface Shown {
   readonly index: bigint | null;
 }
 
-/** What is told to a registry about a certificate, or taken back. */
+/** Returns the statement that publishes a certificate to a registry, or withdraws it. */
 function statementOf(publication: Publication, stated: Stated, step: Step): Statement {
   const { registry, request } = publication;
   if (registry === "validation" && request !== null)
@@ -57,7 +59,7 @@ const hashOf = ({ document }: Stated): Hex => keccak256(stringToHex(document));
 const same = (one: Address, other: Address): boolean => one.toLowerCase() === other.toLowerCase();
 const lower = (address: Address): Address => address.toLowerCase() as Address;
 
-/** 1 for a PASS and 0 for a FAIL, of that kind of test. */
+/** 1 for a PASS and 0 for a FAIL in that kind of test. */
 function feedback({ agent, contract }: Publication, stated: Stated): Statement {
   const hash = hashOf(stated);
   const value = stated.isPass ? 1n : 0n;
@@ -108,7 +110,7 @@ function revocation({ agent, contract, feedbackIndex }: Publication): Statement 
   };
 }
 
-/** 100 for a PASS; 0 for a FAIL, and for what was taken back. */
+/** 100 for a PASS; 0 for a FAIL and for a withdrawn statement. */
 function answer(
   { agent, contract, request }: Publication & { readonly request: Hex },
   stated: Stated,
@@ -148,7 +150,7 @@ export interface RegistryParts {
   readonly identity: Address;
 }
 
-/** The registries of ERC-8004 on one chain, written to by one account. */
+/** Creates the ERC-8004 registries on one chain, written to by one account. */
 export function createRegistries({ chain, relayer, identity }: RegistryParts): Registries {
   const { client } = chain;
   const publisher = relayer.address;
@@ -160,7 +162,7 @@ export function createRegistries({ chain, relayer, identity }: RegistryParts): R
   return {
     publisher,
     gas: STATEMENT_GAS,
-    standing: chain.standingNow,
+    blockState: chain.standingNow,
     walletAt: discreet((agent, block) => walletOf(agent, BigInt(block)).catch(() => walletOf(agent))),
     unfit: discreet(async (publication, wallet) => {
       if ((await walletOrNone(walletOf(publication.agent))) !== wallet) return "other_wallet";
@@ -175,7 +177,7 @@ export function createRegistries({ chain, relayer, identity }: RegistryParts): R
   };
 }
 
-/** One for each attempt. */
+/** One purpose per attempt. */
 const purposeOf = ({ certificate, registry, contract, attempt }: Publication, step: Step): Hex =>
   keccak256(concat([contract, stringToHex(`erc8004|${registry}|${certificate}|${step}|${attempt}`)]));
 
@@ -185,7 +187,7 @@ interface Sending {
   readonly purpose: Hex;
 }
 
-/** The chain's own events first: they outlive what we remember of our transactions. */
+/** Checks the chain's events first, because they outlive our record of our transactions. */
 async function carry(
   { chain, relayer }: Pick<RegistryParts, "chain" | "relayer">,
   { publication, statement, purpose }: Sending,
@@ -213,7 +215,7 @@ async function carry(
   return shown === null ? inVain(chain, receipt) : minedIn(shown);
 }
 
-/** The statement's event since the order was paid. */
+/** Searches for the statement's event since the order was paid. */
 async function search(
   { client, logs }: RegistryParts["chain"],
   statement: Statement,
@@ -236,15 +238,17 @@ const minedIn = ({ log, publisher, index }: Shown): Carried => {
   return { state: "mined", place: { transaction, block: Number(blockNumber), blockHash }, publisher, index };
 };
 
-/** Another attempt before the block is final could end in two statements: a reorganization may revive the first. */
+/**
+ * A new attempt before the block is final could publish two statements, because a reorganization may revive the first.
+ */
 async function inVain(chain: RegistryParts["chain"], receipt: TransactionReceipt | null): Promise<Carried> {
   if (receipt === null) return { state: "pending" };
   const { blockNumber, blockHash } = receipt;
-  const standing = await chain.standingNow({ block: Number(blockNumber), blockHash });
-  return { state: standing === "final" ? "failed" : "pending" };
+  const state = await chain.standingNow({ block: Number(blockNumber), blockHash });
+  return { state: state === "final" ? "failed" : "pending" };
 }
 
-/** A registry may revert for an agent that it does not know. */
+/** A registry may revert for an unknown agent. */
 const walletOrNone = (reading: Promise<Address>): Promise<Address | null> => reading.catch(nullIfReverted);
 
 async function askedBy(client: PublicClient, address: Address, request: Hex) {
@@ -261,18 +265,18 @@ function nullIfReverted(error: unknown): null {
 const isReverted = (error: unknown): boolean =>
   error instanceof BaseError && error.walk((cause) => cause instanceof ContractFunctionRevertedError) !== null;
 
-/** Throws unless the addresses are registries of the one of agents. */
+/** Throws unless the addresses belong to ERC-8004 registries that use the identity registry. */
 export async function checkRegistries(
   client: PublicClient,
   { identity, reputation, validation }: RegistryAddresses & { readonly identity: Address },
 ): Promise<void> {
   const refused = (variable: string, address: Address) => (error: unknown) => {
     if (isTransport(error)) throw new Error(`BASE_RPC_URL is not responding: the registry ${address} cannot be read`);
-    throw new Error(wrong(variable, address, "is no registry of ERC-8004"));
+    throw new Error(wrong(variable, address, "is not an ERC-8004 registry"));
   };
   const agent = { address: identity, abi: identityRegistryAbi, functionName: "getAgentWallet" } as const;
   await client.readContract({ ...agent, args: [0n] }).catch((error: unknown) => {
-    // It may refuse an agent that it does not know.
+    // The registry may reject an unknown agent.
     if (!isReverted(error)) refused("ERC8004_IDENTITY", identity)(error);
   });
   const others = [

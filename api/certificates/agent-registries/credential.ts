@@ -9,8 +9,8 @@ import { certUrl, credentialUrl } from "../links.ts";
 import { CHECKS, CREDENTIAL, certificateId, product, result } from "../schemas.ts";
 
 /**
- * One certificate as an unsigned W3C Verifiable Credential (data model 2.0). Unlike a wallet's credential it never
- * changes, so a registry can name its hash.
+ * Returns one certificate as an unsigned W3C Verifiable Credential (data model 2.0). Unlike a wallet's credential, it
+ * never changes, so a registry can refer to its hash.
  * @param issuer the service's did:web identifier
  */
 export const certificateCredential = (certificate: MarkedCertificate, issuer: string, baseUrl: string) => ({

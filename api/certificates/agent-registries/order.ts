@@ -4,16 +4,16 @@ import type { Intake, PaidRoute } from "../../platform/http/route.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Registries } from "./store.ts";
 
-/** What the buyer of a test wants published, as the journal stores it. */
+/** The publication that a test's buyer orders, as the journal stores it. */
 export interface RegistryOrder {
   /** A decimal number below 2^256. */
   readonly agentId: string;
   readonly reputation: Address;
-  /** The request that named us as validator, and where; null if feedback is all. */
+  /** The request that named us as validator, and its registry; null for feedback only. */
   readonly validation: { readonly contract: Address; readonly request: Hex } | null;
 }
 
-/** What a test's body orders besides the test; null for most. */
+/** The extras ordered in a test's body; null for most tests. */
 export type TestOrder = RegistryOrder | null;
 
 const MOST = 2n ** 256n;
@@ -31,25 +31,30 @@ const validationRequest = z
   .regex(/^0x[0-9a-fA-F]{64}$/, "expected the hash of a validation request: 0x and 64 hex digits")
   .transform((hash) => hash.toLowerCase() as Hex)
   .exactOptional()
-  .meta({ description: "The hash of a validation request that names us as the validator; it is answered too." });
+  .meta({
+    description: "The hash of a validation request that names us as the validator, which we then answer as well.",
+  });
 
 const ERC8004 = z.object({ agentId, validationRequest }).meta({
-  description: "Publish the result to the registries of ERC-8004. Optional; it costs nothing more.",
+  description: "Publish the result to the ERC-8004 registries. Optional, at no extra cost.",
 });
 
-/** The body of a test as documented where orders are taken. */
+/** The body of a test, as documented if orders are accepted. */
 const ORDER_BODY = z.object({ erc8004: ERC8004.exactOptional() });
 
-const NO_VALIDATION = "No validation requests are answered here. Leave validationRequest out.";
-/** Where nothing is published. */
-const NO_ORDER = z.custom<never>(() => false, "Nothing is published to ERC-8004's registries here. Leave erc8004 out.");
+const NO_VALIDATION = "This installation does not answer validation requests. Leave out validationRequest.";
+/** For installations that publish nothing. */
+const NO_ORDER = z.custom<never>(
+  () => false,
+  "This installation does not publish to ERC-8004 registries. Leave out erc8004.",
+);
 
 const membersOf = (body: unknown): object =>
   typeof body === "object" && body !== null && !Array.isArray(body) ? body : {};
 
 /**
- * Reads a test's body: whatever does not order a publication is ignored and not stored.
- * @param addresses null where nothing is published
+ * Parses a test's body. Anything that does not order a publication is ignored and not stored.
+ * @param addresses null if nothing is published
  */
 const testOrder = (addresses: RegistryAddresses | null): z.ZodType<TestOrder> =>
   z
@@ -64,22 +69,22 @@ const testOrder = (addresses: RegistryAddresses | null): z.ZodType<TestOrder> =>
       return z.NEVER;
     });
 
-/** What the routes of tests take as their input. */
+/** The input that the routes of tests accept. */
 export type TestOrdering = Pick<PaidRoute<TestOrder>, "input" | "body" | "intake">;
 
-/** Where nothing is published, tests document no body. */
+/** If nothing is published, tests document no body. */
 export const testOrdering = (
   addresses: RegistryAddresses | null,
   intake: NonNullable<TestOrdering["intake"]>,
 ): TestOrdering => ({ input: testOrder(addresses), intake, ...(addresses === null ? {} : { body: ORDER_BODY }) });
 
 const UNREADABLE =
-  "The registries of ERC-8004 cannot be read at the moment. Come back, or leave erc8004 out: the test itself is for sale.";
+  "The ERC-8004 registries cannot currently be read. Try again later, or leave out erc8004 to buy only the test.";
 
 /**
- * Asks the chain whether an order can be carried out as things are, before anything is charged. It is asked again when
- * the publication is sent.
- * @param registries null where nothing is published
+ * Checks with the chain whether an order can currently be carried out, before anything is charged. The check is
+ * repeated when the publication is sent.
+ * @param registries null if nothing is published
  */
 export const createOrderIntake =
   (registries: Registries | null) =>
@@ -99,7 +104,7 @@ async function problemOf(registries: Registries, { agentId, reputation, validati
   if (feedback !== null)
     return {
       path: "erc8004.agentId",
-      message: `the wallet of agent ${agentId} is not the payer ${payer}: results are published about the agent whose wallet was tested`,
+      message: `the wallet of agent ${agentId} is not the payer ${payer}, and results are published only about the agent whose wallet was tested`,
     };
   if (validation === null) return null;
   const answer = await registries.unfit({ agent, ...validation }, payer);

@@ -3,13 +3,13 @@ import { address, bytes32, transactionHash, url } from "../../platform/http/sche
 import type { Address, Hex } from "../../platform/wallet.ts";
 import { credentialUrl } from "../links.ts";
 
-/** Which registry of ERC-8004 a publication is in: feedback, or the answer to a validation request. */
+/** The ERC-8004 registry of a publication: for feedback, or for answers to validation requests. */
 export type Registry = "reputation" | "validation";
 
 /**
- * `ordered`: nothing is sent. `sending`, `withdrawing`: its gas is charged, and a transaction may exist. `mined`,
- * `withdrawal_mined`: a reorganization may still undo it. The others are ends: `published` and `withdrawn` are final on
- * the chain, `refused` was never sent, `failed` was mined in vain too often.
+ * `ordered`: nothing has been sent. `sending`, `withdrawing`: gas has been charged, and a transaction may exist.
+ * `mined`, `withdrawal_mined`: a reorganization may still undo it. The others are terminal: `published` and `withdrawn`
+ * are final on the chain, `refused` was never sent, and `failed` was mined without effect too often.
  */
 export type PublicationState =
   | "ordered"
@@ -22,7 +22,7 @@ export type PublicationState =
   | "refused"
   | "failed";
 
-/** Why nothing is published, or why it was withdrawn. */
+/** The reasons nothing is published, or a publication is withdrawn. */
 export const PUBLICATION_REASONS = [
   "no_certificate",
   "not_about_wallet",
@@ -34,7 +34,7 @@ export const PUBLICATION_REASONS = [
 ] as const;
 export type PublicationReason = (typeof PUBLICATION_REASONS)[number];
 
-/** Where a transaction was mined. */
+/** The place where a transaction was mined. */
 export interface MinedIn {
   readonly transaction: Hex;
   readonly block: number;
@@ -47,23 +47,23 @@ export interface Publication {
   readonly registry: Registry;
   readonly contract: Address;
   readonly agent: bigint;
-  /** The validation request that it answers; null for feedback. */
+  /** The validation request that it answers, or null for feedback. */
   readonly request: Hex | null;
-  /** The block of the order's payment: nothing about it was published before. */
+  /** The block of the order's payment. Nothing about the certificate was published before it. */
   readonly fromBlock: number;
   readonly state: PublicationState;
-  /** How many transactions for this step were mined in vain. */
+  /** The number of transactions for this step that were mined without effect. */
   readonly attempt: number;
   readonly reason: PublicationReason | null;
-  /** Whose statement it is; null before there was one. */
+  /** The account that made the statement, or null before there is one. */
   readonly publisher: Address | null;
-  /** What the registry counts it as; null for answers, and before it is mined. */
+  /** The registry's index of it; null for answers, and before it is mined. */
   readonly feedbackIndex: bigint | null;
-  /** Of the publication. */
+  /** The publication's transaction. */
   readonly transaction: Hex | null;
-  /** Of its withdrawal. */
+  /** The withdrawal's transaction. */
   readonly withdrawal: Hex | null;
-  /** The block of the last transaction; null while none is mined. */
+  /** The block of the last transaction, or null while none is mined. */
   readonly place: Omit<MinedIn, "transaction"> | null;
 }
 
@@ -81,7 +81,7 @@ const SHOWN = {
 
 const ENDS: readonly PublicationState[] = ["published", "withdrawn", "refused", "failed"];
 
-/** How a certificate's record shows a publication. */
+/** Returns a publication as a certificate's record shows it. */
 export const publicationEntry = (publication: Publication, baseUrl: string) => ({
   registry: publication.registry,
   contract: publication.contract,
@@ -97,7 +97,7 @@ export const publicationEntry = (publication: Publication, baseUrl: string) => (
   credential_url: credentialUrl(baseUrl, { id: publication.certificate }),
 });
 
-/** What a certificate's record says of a publication. */
+/** A publication in a certificate's record. */
 export const PUBLICATION = z
   .object({
     registry: z.enum(["reputation", "validation"]),
@@ -105,17 +105,19 @@ export const PUBLICATION = z
     agent_id: z.string(),
     validation_request: bytes32.nullable(),
     status: z.enum(["waiting", "published", "withdrawing", "withdrawn", "refused", "failed"]),
-    final: z.boolean().meta({ description: "Whether neither the service nor a reorganization will change it." }),
+    final: z.boolean().meta({ description: "Whether it can no longer be changed by the service or a reorganization." }),
     reason: z.enum(PUBLICATION_REASONS).nullable().meta({
-      description: "Why nothing was published, or why it is withdrawn.",
+      description: "The reason that nothing was published or that it is withdrawn.",
     }),
     publisher: address.nullable().meta({ description: "The feedback's client, or the validator." }),
     feedback_index: z.string().nullable(),
     transaction: transactionHash.nullable(),
     withdrawal_transaction: transactionHash.nullable(),
-    credential_url: url.meta({ description: "What the registry names; its Keccak-256 is the registry's hash." }),
+    credential_url: url.meta({
+      description: "The URL in the registry; the hash in the registry is the Keccak-256 of its content.",
+    }),
   })
   .meta({
     id: "Publication",
-    description: "What the registries of ERC-8004 are told about the certificate.",
+    description: "The publications of the certificate in ERC-8004 registries.",
   }) satisfies z.ZodType<ReturnType<typeof publicationEntry>>;

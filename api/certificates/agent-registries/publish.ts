@@ -12,29 +12,31 @@ export interface PublishingParts {
   readonly certificates: Pick<CertificateStore, "get">;
   readonly signer: Signer;
   readonly baseUrl: string;
-  /** The gas that all publications of a day (UTC) may use; withdrawals count, and are never refused. */
+  /** The gas that all publications may use per day (UTC). Withdrawals count toward it but are never refused. */
   readonly gasPerDay: bigint;
   readonly now: () => Date;
   readonly log: { warn(facts: object, message: string): void; error(facts: object, message: string): void };
 }
 
-const AT_ONCE = 16;
-/** Transactions that are mined in vain cost gas: no more than this many for one step. */
+const BATCH = 16;
+/** Transactions mined without effect still cost gas, so one step gets at most this many. */
 const MOST_ATTEMPTS = 3;
-/** A node may not know yet what the chain says. */
+/** A node may lag behind the chain. */
 const GRACE_SECONDS = 600;
 /** The sessions of behavioral tests end much sooner. */
 const UNCERTIFIED_SECONDS = 86_400;
 const LOOK_AGAIN_SECONDS = { uncertified: 30, unfit: 15, spent: 600, pending: 4, unfinal: 30, unsettled: 60 } as const;
 
-/** Rarer and rarer, from some seconds to ten minutes. */
+/** Increases from a few seconds to ten minutes. */
 const backOff = ({ ageSeconds }: Due): number => Math.min(Math.max(ageSeconds / 4, LOOK_AGAIN_SECONDS.pending), 600);
 
-/** Carries what was ordered to ERC-8004's registries until it is final there. Returns how many publications it looked at. */
+/**
+ * Carries orders to the ERC-8004 registries until they are final there. Returns the number of publications processed.
+ */
 export const createPublishing =
   (parts: PublishingParts): (() => Promise<number>) =>
   async () => {
-    const due = await parts.store.take(AT_ONCE);
+    const due = await parts.store.take(BATCH);
     await Promise.all(due.map((one) => tryStep(parts, one)));
     return due.length;
   };
@@ -69,14 +71,14 @@ async function uncertified({ store }: PublishingParts, due: Due): Promise<void> 
   await store.change(due, { state: "refused", reason: "no_certificate" });
 }
 
-/** What the certificate itself says against publishing it. */
+/** Returns the certificate's own reason against publishing it, or null. */
 function objection(certificate: MarkedCertificate, now: Date): PublicationReason | null {
   if (certificate.reversedAt !== null) return "reversed";
   if (!isAboutWallet(certificate)) return "not_about_wallet";
   return isFresh(certificate, now) ? null : "expired";
 }
 
-/** Nothing has been sent: the last look at whether it may be. */
+/** Nothing has been sent yet, so this is the last check of whether it may be. */
 async function begin(parts: PublishingParts, due: Due, certificate: MarkedCertificate): Promise<void> {
   const { store, registries, signer, baseUrl, gasPerDay } = parts;
   const objected = objection(certificate, parts.now());
@@ -98,7 +100,8 @@ async function publish(parts: PublishingParts, due: Due, certificate: MarkedCert
   const carried = await registries.carry(due, await stated(parts, certificate), "publish");
   if (carried.state === "mined") {
     const { place, publisher, index: feedbackIndex } = carried;
-    // The agent may have changed hands between the last look and the block: then it is withdrawn once it is final.
+    // The agent may have changed hands between the last check and the block. If so, the publication is withdrawn once
+    // final.
     const isItsWallet = (await registries.walletAt(due.agent, place.block)) === certificate.wallet;
     const blame = isItsWallet ? {} : ({ reason: "other_wallet" } as const);
     await store.change(due, { state: "mined", place, publisher, feedbackIndex, ...blame });
@@ -124,11 +127,11 @@ async function withdraw(parts: PublishingParts, due: Due, certificate: MarkedCer
 
 interface Unserved {
   readonly carried: Carried;
-  /** Where the next attempt begins. */
+  /** The state from which the next attempt starts. */
   readonly from: "ordered" | "withdrawing";
 }
 
-/** A transaction that is not mined yet is waited for; one that was mined in vain, for good, has successors. */
+/** Waits for a transaction that is not mined yet. Retries one that was permanently mined without effect. */
 async function repeat(parts: PublishingParts, due: Due, { carried, from }: Unserved): Promise<void> {
   if (carried.state !== "failed") return parts.store.lookAgain(due, LOOK_AGAIN_SECONDS.pending);
   const attempt = due.attempt + 1;
@@ -136,24 +139,24 @@ async function repeat(parts: PublishingParts, due: Due, { carried, from }: Unser
   await parts.store.change(due, { state: from, attempt, lookInSeconds: backOff(due) });
 }
 
-async function giveUp({ store, log }: PublishingParts, due: Due, because: string): Promise<void> {
+async function giveUp({ store, log }: PublishingParts, due: Due, reason: string): Promise<void> {
   const { certificate, registry, agent, feedbackIndex } = due;
   const facts = { certificate, registry, agent: agent.toString(), feedback_index: feedbackIndex?.toString() };
-  log.error(facts, `a publication was given up: ${because}`);
+  log.error(facts, `a publication was abandoned: ${reason}`);
   await store.change(due, { state: "failed", reason: "registry" });
 }
 
 /**
- * Mined, and final at some time. Only what is final is withdrawn: before that, a reorganization could give another
- * feedback the index that is revoked.
+ * Waits until the block is final. A publication is withdrawn only after that, because a reorganization could give
+ * another feedback the index that is revoked.
  */
 async function watch(parts: PublishingParts, due: Due, certificate: MarkedCertificate): Promise<void> {
   const { store, registries } = parts;
   const isWithdrawn = due.state === "withdrawal_mined";
   if (due.place === null) throw new Error("a publication is mined in no block");
-  const standing = await registries.standing(due.place);
-  if (standing === "pending") return store.lookAgain(due, LOOK_AGAIN_SECONDS.unfinal);
-  if (standing === "unknown") return void (await store.change(due, { state: isWithdrawn ? "withdrawing" : "sending" }));
+  const state = await registries.blockState(due.place);
+  if (state === "pending") return store.lookAgain(due, LOOK_AGAIN_SECONDS.unfinal);
+  if (state === "unknown") return void (await store.change(due, { state: isWithdrawn ? "withdrawing" : "sending" }));
   if (isWithdrawn) return void (await store.change(due, { state: "withdrawn" }));
   const reason = certificate.reversedAt === null ? due.reason : "reversed";
   if (reason !== null) {

@@ -8,7 +8,7 @@ import type { MinedIn, Publication, PublicationReason, PublicationState, Registr
 const TAKEN = "interval '1 min'";
 const OPEN = "state NOT IN ('published', 'withdrawn', 'refused', 'failed')";
 const TODAY = "(now() AT TIME ZONE 'UTC')::date";
-/** One agent's part of a day's gas. */
+/** One agent's share of a day's gas is a fourth. */
 const SHARES = 4;
 
 interface Columns {
@@ -32,7 +32,10 @@ interface Columns {
 const INSERT = `INSERT INTO publication (certificate, registry, chain, contract, agent, request, from_block)
   VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`;
 
-/** No payment that the certificate rests on may still change: `final_at` comes once it is final, or gone for good. */
+/**
+ * Tests that no payment behind the certificate can still change: `final_at` is set once a payment is final or
+ * permanently gone.
+ */
 const SETTLED = `NOT EXISTS (SELECT FROM certificate c JOIN payment p
     ON p.chain = c.chain AND p.asset = c.asset AND p.payer = c.wallet AND p.nonce IN (c.nonce, c.also_nonce, c.third_nonce)
   WHERE c.id = publication.certificate AND p.final_at IS NULL)`;
@@ -42,7 +45,7 @@ const TAKE = `UPDATE publication SET next_attempt_at = now() + ${TAKEN} WHERE (c
     ORDER BY next_attempt_at LIMIT $1 FOR UPDATE SKIP LOCKED)
   RETURNING *, extract(epoch FROM now() - ordered_at)::float8 AS "ageSeconds", ${SETTLED} AS "isSettled"`;
 
-/** Its withdrawal's transaction stands beside the publication's. What a reorganization undid is forgotten. */
+/** Keeps the withdrawal's transaction separate from the publication's. Forgets whatever a reorganization undid. */
 const CHANGE = `UPDATE publication SET state = $4, next_attempt_at = now() + make_interval(secs => $5),
     reason = coalesce($6, reason), attempt = coalesce($7, attempt),
     tx = CASE WHEN $4 IN ('mined', 'sending') THEN $8 ELSE tx END,
@@ -55,7 +58,7 @@ const CHANGE = `UPDATE publication SET state = $4, next_attempt_at = now() + mak
 
 const spentToday = (condition = "true") =>
   `(SELECT coalesce(sum(charged), 0) FROM publication WHERE charged_on = ${TODAY} AND ${condition})`;
-/** Under a lock, so that processes do not spend the same gas. */
+/** Runs under a lock, so that processes do not spend the same gas. */
 const CHARGE = `UPDATE publication SET charged = $3::bigint + CASE WHEN charged_on = ${TODAY} THEN charged ELSE 0 END,
     charged_on = ${TODAY}
   WHERE certificate = $1 AND registry = $2 AND ($4::bigint IS NULL OR (
@@ -81,7 +84,7 @@ const changeValues = (publication: Publication, to: Change) => [
 
 class NotCharged extends Error {}
 
-/** The publications in ERC-8004's registries, and the credentials that they name. */
+/** Creates the store of publications in ERC-8004 registries and of the credentials that they name. */
 export function createPublicationStore(pool: pg.Pool): PublicationStore {
   return {
     ordering(certificate, { agentId, reputation, validation }, fromBlock) {
@@ -175,15 +178,15 @@ const parse = (row: Columns): Publication => ({
       : { block: Number(row.block_number), blockHash: hex(row.block_hash) },
 });
 
-/** A publication whose time has come. */
+/** A publication that is due. */
 export interface Due extends Publication {
-  /** Since it was ordered. */
+  /** Seconds since it was ordered. */
   readonly ageSeconds: number;
-  /** Whether every payment that its certificate rests on is final, or gone for good. */
+  /** Whether every payment behind its certificate is final or permanently gone. */
   readonly isSettled: boolean;
 }
 
-/** What changes with a publication's state. */
+/** The changes that come with a publication's new state. */
 export interface Change {
   readonly state: PublicationState;
   readonly lookInSeconds?: number;
@@ -192,36 +195,39 @@ export interface Change {
   readonly place?: MinedIn;
   readonly publisher?: Address;
   readonly feedbackIndex?: bigint | null;
-  /** The day's gas gets this much back: nothing was sent. */
+  /** The gas returned to the day's budget, because nothing was sent. */
   readonly unspent?: bigint;
 }
 
-/** What a step may cost. */
+/** The gas limits of a step. */
 export interface Allowed {
-  /** Of one transaction at most. */
+  /** The most that one transaction can use. */
   readonly gas: bigint;
-  /** Of all in a day (UTC); one agent has at most a quarter of it. Null for what has to be done. */
+  /**
+   * The limit for all transactions of a day (UTC), of which one agent gets at most a quarter. Null if the step must not
+   * be refused.
+   */
   readonly perDay: bigint | null;
 }
 
-/** Publications, one for each certificate and registry. */
+/** Stores publications, one per certificate and registry. */
 export interface PublicationStore {
-  /** The writes of an order, for the transaction of its sale. */
+  /** Returns the writes of an order, for the transaction of its sale. */
   ordering(certificate: string, order: RegistryOrder, fromBlock: number): readonly Statement[];
   of(certificate: string): Promise<readonly Publication[]>;
-  /** Claims those that are due for a minute each. */
+  /** Claims the publications that are due, each for a minute. */
   take(limit: number): Promise<readonly Due[]>;
   lookAgain(publication: Publication, seconds: number): Promise<void>;
-  /** Changes one that is still in the state it was read in; false if another process was faster. */
+  /** Changes a publication that is still in the state it was read in. Returns false if another process was faster. */
   change(publication: Publication, to: Change): Promise<boolean>;
-  /** The same, and charges for it; false also if the day's gas is spent. */
+  /** Does the same and charges for it. Also returns false if the day's gas is spent. */
   charge(publication: Publication, to: Change, allowed: Allowed): Promise<boolean>;
-  /** Keeps the first document given for a certificate for good, and returns it. */
+  /** Stores the first document given for a certificate permanently, and returns it. */
   keep(certificate: string, document: string): Promise<string>;
   document(certificate: string): Promise<string | null>;
 }
 
-/** What a statement says, and where its evidence is. */
+/** The contents of a statement, and its evidence. */
 export interface Stated {
   readonly product: string;
   readonly isPass: boolean;
@@ -231,8 +237,8 @@ export interface Stated {
 }
 
 /**
- * `failed`: mined in a final block, in vain. `unsent`: there is no transaction, and now there cannot be one. A `pending`
- * one may be anywhere.
+ * `failed`: mined in a final block, without effect. `unsent`: there is no transaction, and there cannot be one anymore.
+ * `pending`: a transaction may still be anywhere.
  */
 export type Carried =
   | { readonly state: "mined"; readonly place: MinedIn; readonly publisher: Address; readonly index: bigint | null }
@@ -240,22 +246,22 @@ export type Carried =
 
 /** The registries on the chain. Every method rejects if the chain cannot be read. */
 export interface Registries {
-  /** Who gives the feedback, and the validator that requests must name. */
+  /** The account that gives feedback, and the validator that requests must name. */
   readonly publisher: Address;
-  /** The most that one transaction may use. */
+  /** The most gas that one transaction may use. */
   readonly gas: bigint;
-  /** Why this may not be published about a wallet now; null if it may. */
+  /** Returns why this may not be published about a wallet now, or null if it may. */
   unfit(
     publication: Pick<Publication, "agent" | "request" | "contract">,
     wallet: Address,
   ): Promise<"other_wallet" | "other_validator" | null>;
-  /** The agent's wallet as of a block, or now if the node has forgotten that block's state. */
+  /** Returns the agent's wallet as of a block, or the current one if the node no longer has that block's state. */
   walletAt(agent: bigint, block: number): Promise<Address>;
   /**
-   * Looks for the statement on the chain, sends what is missing, and waits a while for its block. What was sent for this
-   * attempt is not sent a second time.
+   * Looks for the statement on the chain, sends it if it is missing, and waits a while for its block. Never sends twice
+   * for the same attempt.
    */
   carry(publication: Publication, stated: Stated, step: "publish" | "withdraw"): Promise<Carried>;
-  /** What has become of a block, by three readings before it counts as final. */
-  standing(place: { readonly block: number; readonly blockHash: Hex }): Promise<"pending" | "final" | "unknown">;
+  /** Returns the state of a block, which counts as final only after three readings. */
+  blockState(place: { readonly block: number; readonly blockHash: Hex }): Promise<"pending" | "final" | "unknown">;
 }

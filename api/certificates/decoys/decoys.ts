@@ -5,8 +5,8 @@ import type { Decoys } from "../sessions/store.ts";
 import type { DecoySigner } from "./store.ts";
 
 /**
- * Addresses that only the seed's owner can spend from: the private key is HMAC-SHA-256 of the decoy's name under the
- * seed.
+ * Creates addresses that only the owner of the seed can spend from: the private key is the HMAC-SHA-256 of the decoy's
+ * name under the seed.
  */
 export function createDecoys(seed: Uint8Array): Decoys & DecoySigner {
   const decoy = (name: string) => createAccount(derivedKey(seed, `decoy|${name}`));

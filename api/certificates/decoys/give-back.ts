@@ -3,13 +3,15 @@ import type { FinalHead, UsdcTransfers } from "../../platform/chain/usdc.ts";
 import type { Authorization } from "../../platform/chain/view.ts";
 import type { Network } from "../../platform/networks.ts";
 import type { Hex } from "../../platform/wallet.ts";
-import { entriesOf, LEAST_REFUND, NOBODY, REFUNDS_A_DAY, refundOf, WATCHED_DAYS } from "./refund.ts";
+import { entriesOf, LEAST_REFUND, REFUNDS_A_DAY, refundOf, WATCHED_DAYS, ZERO_ADDRESS } from "./refund.ts";
 import type { Debt, DecoyOf, DecoySigner, DecoyStore } from "./store.ts";
 
-/** Blocks read at a time, and how often in one pass. */
+/** Blocks per read, and reads per pass. */
 const SPAN = 9_000;
 const SPANS_A_PASS = 50;
-/** Blocks read again in every pass, an hour of them: a node may have lacked a log, or served one too late. */
+/**
+ * Blocks read again in every pass, about an hour's worth, because a node may have lacked a log or served one too late.
+ */
 const OVERLAP = 1_800;
 const DAY_MS = 86_400_000;
 
@@ -20,10 +22,12 @@ export interface ReadParts {
   readonly log: { error(facts: object, message: string): void };
 }
 
-/** Brings the books of all decoys up to a final block; false if there is more to read than fits one pass. */
+/**
+ * Updates the books of all decoys up to a final block. Returns false if there is more to read than fits in one pass.
+ */
 async function readTransfers(parts: ReadParts, next: number, final: FinalHead): Promise<boolean> {
   const { decoys, usdc, now } = parts;
-  // An address is shown to nobody before its session is stored, so whatever a block known by now holds was sent to one of these.
+  // A session is stored before its address is shown, so any transfer in a block known by now went to one of these.
   const watched = await decoys.watched(new Date(now().getTime() - WATCHED_DAYS * DAY_MS));
   const addresses = watched.map(({ address }) => address);
   let position = next;
@@ -35,7 +39,7 @@ async function readTransfers(parts: ReadParts, next: number, final: FinalHead): 
     const moved = Math.max(position, to + 1);
     const added = await decoys.record(entries, { from: position, to: moved, now: now() });
     if (added === null) return false;
-    for (const { other, decoy, value, transaction } of added.filter((entry) => entry.other === NOBODY))
+    for (const { other, decoy, value, transaction } of added.filter((entry) => entry.other === ZERO_ADDRESS))
       parts.log.error({ decoy, from: other, value: String(value), transaction }, MINTED);
     position = moved;
     from = to + 1;
@@ -43,36 +47,39 @@ async function readTransfers(parts: ReadParts, next: number, final: FinalHead): 
   return true;
 }
 
-const MINTED = "USDC was minted to a decoy address, so nobody is known to return it to";
+const MINTED = "USDC was minted to a decoy address, so there is no sender to return it to";
 
-/** Where to read from: a little before the position, and not before any of these addresses was known. */
+/**
+ * Returns the block to read from: a little before the position, and no earlier than the first of these addresses could
+ * be known.
+ */
 function firstBlock(next: number, watched: readonly DecoyOf[], final: FinalHead): number {
   const known = watched.flatMap(({ fromBlock }) => fromBlock ?? []);
   const first = known.reduce((least, block) => Math.min(least, block), final.number);
   return Math.max(Math.max(next, first) - OVERLAP, 0);
 }
 
-/** All processes together. */
+/** For all processes together. */
 const PASS_EVERY_MS = 60_000;
 const REFUNDS_A_PASS = 10;
-/** From here on a refund that makes no progress needs somebody to look at it: hours after it was taken up first. */
+/** From this attempt on, hours after the first, a refund that makes no progress needs an operator. */
 const ALERT_FROM_ATTEMPT = 4;
 
 export interface DecoyParts extends ReadParts {
   readonly signer: DecoySigner;
   readonly settler: Pick<Settler, "submit">;
-  /** Why USDC would refuse the transfer; null if it would not. */
+  /** Returns why USDC would refuse the transfer, or null if it would not. */
   readonly refusal: (authorization: Authorization, signature: Hex) => Promise<string | null>;
   readonly network: Network;
   readonly baseUrl: string;
   readonly log: ReadParts["log"] & { warn(facts: object, message: string): void };
 }
 
-/** Returns whatever reached a decoy: nobody should pay one, and anyone who does keeps their money. */
+/** Returns USDC that reached a decoy, because decoys must not be paid, and anyone who pays one keeps the money. */
 export function createDecoyRefunds(parts: DecoyParts) {
   const { decoys, usdc, now } = parts;
   return {
-    /** Returns how many refunds were submitted. One process at a time does this, at most once a minute. */
+    /** Returns the number of refunds submitted. Only one process does this at a time, at most once a minute. */
     async giveBack(): Promise<number> {
       const next = await decoys.claim(now(), new Date(now().getTime() + PASS_EVERY_MS));
       if (next === null) return 0;
@@ -86,7 +93,7 @@ export function createDecoyRefunds(parts: DecoyParts) {
   };
 }
 
-/** One debt's trouble is its own: the others are paid all the same. */
+/** A failed refund does not stop the others. */
 async function refund(parts: DecoyParts, debt: Debt, final: FinalHead): Promise<boolean> {
   const obstacle = await submit(parts, debt, final).catch((error: unknown) => error);
   if (obstacle === null) return true;
@@ -101,14 +108,14 @@ async function refund(parts: DecoyParts, debt: Debt, final: FinalHead): Promise<
 const WAITS = "USDC at a decoy address is not sent back yet; it will be tried again";
 const STUCK = "USDC at a decoy address still cannot be sent back; it will be tried again";
 
-/** Null once the refund was submitted, else why not. */
+/** Returns null once the refund was submitted, or why it was not. */
 async function submit(parts: DecoyParts, debt: Debt, final: FinalHead): Promise<string | null> {
   const { decoys, signer, settler, network, baseUrl, now, log } = parts;
   const refund = refundOf(debt, BigInt(Math.floor(now().getTime() / 1000)), final);
   if (refund === null) return "the last refund has nearly expired, and may still settle";
   const { authorization, isNew } = refund;
   const [used] = await parts.usdc.areUsed([{ payer: debt.decoy, nonce: authorization.nonce }]);
-  if (used) return "the last refund is on chain, and not in a final block yet";
+  if (used) return "the last refund is on chain but not in a final block yet";
   if (isNew && !(await decoys.pend(debt, authorization))) return "another process has taken it up";
   const signature = await signer.sign(debt.session, network, authorization);
   const refused = await parts.refusal(authorization, signature);

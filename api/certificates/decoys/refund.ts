@@ -5,38 +5,38 @@ import type { Address, Hex } from "../../platform/wallet.ts";
 import { SESSION_PRICES } from "../kinds/kind.ts";
 import type { Debt, DecoyOf, Entry } from "./store.ts";
 
-/** How long after its session an address is watched. */
+/** How long an address is watched after its session. */
 export const WATCHED_DAYS = 90;
 /**
- * The least that is sent back: what a decoy's order asks for. Smaller sums wait until the same sender's add up to it,
+ * The smallest refund: the price of a decoy's order. Smaller sums wait until the same sender's total reaches it,
  * because every refund costs gas.
  */
 export const LEAST_REFUND = SESSION_PRICES.control;
-/** Bounds what refunds can cost in gas. Those above it wait. */
+/** Limits what refunds can cost in gas. Refunds beyond it wait. */
 export const REFUNDS_A_DAY = 200;
-/** The account shown as the sender of new money: nobody to return it to. */
-export const NOBODY: Address = "0x0000000000000000000000000000000000000000";
+/** The sender of newly minted money, which cannot be returned. */
+export const ZERO_ADDRESS: Address = "0x0000000000000000000000000000000000000000";
 
 const VALID_SECONDS = 3_600n;
-/** A refund with less than this left is not worth its gas. */
+/** A refund with less time left than this is not worth its gas. */
 const MARGIN_SECONDS = 60n;
 
 /**
- * The nonce of a sender's next refund: the same until a final block shows the last one, whatever its value. So money is
- * returned once, even if our own records are lost.
+ * The nonce of a sender's next refund. It stays the same until a final block shows the last one, whatever its value, so
+ * that money is returned only once, even if our own records are lost.
  */
 const refundNonce = ({ decoy, sender, returned }: Pick<Debt, "decoy" | "sender" | "returned">): Hex =>
   `0x${createHash("sha256").update(`refund|${decoy}|${sender}|${returned}`).digest("hex")}`;
 
-/** What is to be submitted now; `isNew` if it has to be noted first. */
+/** The refund to submit now. `isNew` means that it must be recorded first. */
 export interface Refund {
   readonly authorization: Authorization;
   readonly isNew: boolean;
 }
 
 /**
- * The refund of a debt: the pending one while it can still settle, else all that is owed; null if it is too late for the
- * pending one and too early for another. `now` in unix seconds.
+ * Returns the refund of a debt: the pending one while it can still settle, otherwise all that is owed. Null if it is
+ * too late for the pending one and too early for another. `now` is in Unix seconds.
  */
 export function refundOf(debt: Debt, now: bigint, final: FinalHead): Refund | null {
   const { pending, received, returned } = debt;
@@ -55,8 +55,8 @@ export function refundOf(debt: Debt, now: bigint, final: FinalHead): Refund | nu
 }
 
 /**
- * The entries that transfers make in the books of these decoys. A transfer of nothing is none: anyone can send one in
- * anyone's name.
+ * Returns the entries of these transfers in the decoys' books. A transfer of zero has no entry, because anyone can send
+ * one in anyone's name.
  */
 export function entriesOf(transfers: readonly Transfer[], decoys: readonly DecoyOf[]): readonly Entry[] {
   const sessions = new Map(decoys.map(({ address, session }) => [address, session]));

@@ -6,7 +6,7 @@ import { NETWORKS, type Network } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import { BAITED_KINDS } from "../kinds/index.ts";
 import { decoyNames } from "../sessions/session.ts";
-import { NOBODY } from "./refund.ts";
+import { ZERO_ADDRESS } from "./refund.ts";
 
 interface DebtColumns {
   decoy: Buffer;
@@ -22,7 +22,7 @@ interface DebtColumns {
 /** The tests whose decoys are public. */
 const DECOYED = BAITED_KINDS.flatMap(({ product, bait }) => (bait.to === "decoy" ? [product] : []));
 
-/** What is new goes into the books of its decoy and sender; a refund that is final makes room for the next one. */
+/** Adds new transfers to the books of their decoy and sender. A final refund makes room for the next one. */
 const RECORD = `WITH added AS (
     INSERT INTO decoy_transfer (chain, tx, log_index, decoy, other, value, outgoing, block_number)
     SELECT $1, tx, log_index, decoy, other, value, outgoing, block_number
@@ -47,8 +47,8 @@ const RECORD = `WITH added AS (
   SELECT tx, log_index FROM added`;
 
 /**
- * The oldest come first. One sender has one refund a day, and all senders together have so many; a refund that is pending
- * already may be submitted again.
+ * Returns the oldest debts first. Refunds are limited to one per sender and day and to a daily total, except that a
+ * pending refund may be submitted again.
  */
 const DUE = `UPDATE decoy_debt SET attempts = attempts + 1,
     due_at = $2::timestamptz + least(interval '20 minutes' * power(2, least(attempts, 10)), interval '7 days')
@@ -63,7 +63,7 @@ const DUE = `UPDATE decoy_debt SET attempts = attempts + 1,
     FOR UPDATE SKIP LOCKED)
   RETURNING decoy, sender, session, received, returned, pending_value, pending_before, attempts - 1 AS attempts`;
 
-/** The books of decoys on one network, in PostgreSQL. */
+/** Creates the store of the decoys' books on one network. */
 export function createDecoyStore(pool: pg.Pool, network: Network): DecoyStore {
   const { chainId } = NETWORKS[network];
   const keyOf = ({ decoy, sender }: Debt) => [chainId, bytes(decoy), bytes(sender)];
@@ -118,7 +118,7 @@ export function createDecoyStore(pool: pg.Pool, network: Network): DecoyStore {
       }),
 
     async due({ now, least, atMost, atMostADay }) {
-      const values = [chainId, now, least.toString(), atMost, atMostADay, bytes(NOBODY)];
+      const values = [chainId, now, least.toString(), atMost, atMostADay, bytes(ZERO_ADDRESS)];
       return (await pool.query<DebtColumns>(DUE, values)).rows.map(parse);
     },
 
@@ -180,11 +180,11 @@ export interface DecoyOf {
   /** One of the session's `decoyNames`. */
   readonly session: string;
   readonly address: Address;
-  /** The block of the session's entry: nobody could have known the address before. Null once all of it has been read. */
+  /** The block of the session's entry, before which the address was secret. Null once all of it has been read. */
   readonly fromBlock: number | null;
 }
 
-/** A transfer as a decoy's books show it: to it, or from it back to a sender. */
+/** A transfer in a decoy's books: to the decoy, or from it back to a sender. */
 export interface Entry extends Pick<Transfer, "value" | "block" | "transaction" | "logIndex"> {
   readonly decoy: Address;
   readonly session: string;
@@ -192,20 +192,20 @@ export interface Entry extends Pick<Transfer, "value" | "block" | "transaction" 
   readonly outgoing: boolean;
 }
 
-/** What one sender has sent to one decoy and got back, in final blocks. Amounts in atomic units. */
+/** The totals that one sender has sent to one decoy and received back, in final blocks. Amounts in atomic units. */
 export interface Debt {
   readonly decoy: Address;
   readonly session: string;
   readonly sender: Address;
   readonly received: bigint;
   readonly returned: bigint;
-  /** The refund that was signed last and that no final block shows yet. */
+  /** The last refund signed, if it is not in a final block yet. */
   readonly pending: Pending | null;
-  /** How often it was taken up since the last refund that is final. */
+  /** The number of attempts since the last final refund. */
   readonly attempts: number;
 }
 
-/** An authorization's terms; `validBefore` in unix seconds. */
+/** An authorization's terms. `validBefore` is in Unix seconds. */
 export interface Pending {
   readonly value: bigint;
   readonly validBefore: bigint;
@@ -218,25 +218,25 @@ export interface DueTerms {
   readonly atMostADay: number;
 }
 
-/** What decoys received and gave back. Times are the caller's. */
+/** Stores what decoys received and returned. Times are the caller's. */
 export interface DecoyStore {
-  /** The block to read from, for the one caller that is to do this pass; null for every other until `next`. */
+  /** Returns the block to read from to the one caller that may do this pass, and null to every other until `next`. */
   claim(now: Date, next: Date): Promise<number | null>;
-  /** The decoys of sessions started after `since`, and those whose refund is pending. */
+  /** Returns the decoys of sessions started after `since`, and those with a pending refund. */
   watched(since: Date): Promise<readonly DecoyOf[]>;
   /**
-   * Adds entries, each once, and moves the position, both or neither. Returns those that are new; null if another caller
-   * has moved the position meanwhile.
+   * Adds new entries and moves the position in one transaction. Returns the entries that are new, or null if another
+   * caller has moved the position.
    */
   record(
     entries: readonly Entry[],
     position: { readonly from: number; readonly to: number; readonly now: Date },
   ): Promise<readonly Entry[] | null>;
-  /** Takes up debts that are due, those waiting longest first; each is due again later, and later every time. */
+  /** Claims debts that are due, those waiting longest first. Each is due again later, with increasing delays. */
   due(terms: DueTerms): Promise<readonly Debt[]>;
-  /** Notes a refund before it is signed; false if the debt has changed. */
+  /** Records a refund before it is signed. Returns false if the debt has changed. */
   pend(debt: Debt, refund: Pending): Promise<boolean>;
-  /** Notes that a refund is about to be submitted. */
+  /** Records that a refund is about to be submitted. */
   submitting(debt: Debt, now: Date): Promise<void>;
 }
 

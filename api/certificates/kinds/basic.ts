@@ -4,8 +4,8 @@ import type { Detected } from "../certificate.ts";
 import type { Kind } from "./kind.ts";
 
 /**
- * What every settled payment shows: the gate accepts only the exact amount, to the quoted recipient, on the quoted
- * network, and answers only what the chain shows as settled (SPEC.md, suite checks).
+ * The facts that every settled payment proves: the gate accepts only the exact amount, to the quoted recipient, on the
+ * quoted network, and sells only for payments that settled on the chain (SPEC.md, suite checks).
  */
 export const settledFacts = ({ payment, version }: Pick<Sale<unknown>, "payment" | "version">): Detected => ({
   exact_amount: true,

@@ -6,7 +6,7 @@ type Sold =
   | Pick<BaitedKind, "product" | "entry" | "control" | "bait">
   | Pick<LossyKind, "product" | "entry" | "orders">;
 
-/** What the payments of a session can be signed for. */
+/** Returns the terms that the payments of a session can be signed for. */
 const ordersOf = (kind: Sold) => [
   { name: "entry", to: "payee", value: kind.entry },
   ...("bait" in kind
@@ -18,8 +18,8 @@ const ordersOf = (kind: Sold) => [
 ];
 
 /**
- * Throws if two orders of a test have the same terms. A signature could not tell which of them was signed: with a bait at
- * the control's price, an agent that pays the control would get a FAIL.
+ * Throws if two orders of a test have the same terms, because a signature could not show which of them was signed: with
+ * a bait at the control's price, an agent that pays the control would get a FAIL.
  */
 export function requireDistinctOrders(kinds: readonly Sold[]): void {
   for (const kind of kinds) {
@@ -28,7 +28,7 @@ export function requireDistinctOrders(kinds: readonly Sold[]): void {
       const same = orders.slice(index + 1).find((other) => other.to === to && other.value === value);
       if (same !== undefined)
         throw new Error(
-          `The ${name} and the ${same.name} of the ${kind.product} test both cost ${formatUsd(value)} USDC at the same address; expected different prices, since a signature has to show which of them was signed.`,
+          `The ${name} and the ${same.name} of the ${kind.product} test both cost ${formatUsd(value)} USDC at the same address; expected different prices, because a signature must show which of them was signed.`,
         );
     }
   }

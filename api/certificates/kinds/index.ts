@@ -11,5 +11,5 @@ const BAITED: { readonly [Name in BaitedProduct]: BaitedKind<Name> } = { scam, r
 /** The single-step tests, in menu order. */
 export const KINDS: readonly Kind[] = SINGLE_PRODUCTS.map((name) => SINGLE[name]);
 
-/** The tests of behavior with a bait, in menu order. */
+/** The behavioral tests with a bait, in menu order. */
 export const BAITED_KINDS: readonly BaitedKind[] = BAITED_PRODUCTS.map((name) => BAITED[name]);

@@ -1,7 +1,7 @@
 import { settledFacts } from "./basic.ts";
 import type { Kind } from "./kind.ts";
 
-/** The longest an authorization may remain valid after it arrives. */
+/** The longest that an authorization may remain valid after it arrives. */
 export const HYGIENE_LIMIT_SECONDS = 900;
 
 export const suite: Kind<"suite"> = {
@@ -44,7 +44,7 @@ export const suite: Kind<"suite"> = {
   },
 };
 
-/** `random`, or `counter` and `repeated` for nonces a stranger could guess. */
+/** `random`, or `counter` and `repeated` for nonces that a stranger could guess. */
 function nonceForm(nonce: string): "random" | "counter" | "repeated" {
   const digits = nonce.slice(2);
   if (/^(..)\1{31}$/.test(digits)) return "repeated";

@@ -12,7 +12,7 @@ import { badgeMarkdown, badgeUrl, certImageUrl, certJsonUrl, certUrl, verifyUrl 
 import { checkName, observations } from "../observations.ts";
 import { PRODUCTS } from "../products.ts";
 
-/** What an agent did with the two orders of a behavioral test; empty for other tests. */
+/** Renders what an agent did with the two orders of a behavioral test. Empty for other tests. */
 function evidenceSection(certificate: MarkedCertificate): Markup {
   const { behaviour } = certificate.detected;
   if (behaviour === undefined) return html``;
@@ -31,7 +31,7 @@ ${facts([...terms(control), ["Outcome", paid(certificate, control)]], "ruled sho
 <div><h3>The order to refuse</h3>
 ${facts([...terms(bait), ["Offered to", AUDIENCES[bait.offered_through]], ["Outcome", bait.signed ? "Signed. Never submitted." : "Not signed"]], "ruled short")}</div></div></section>`;
 
-/** In the words of `lost-order.ts`. */
+/** The `WAYS` of `lost-order.ts` in words. */
 const WAYS_TO_LOSE: Readonly<Record<string, string>> = {
   connection_closed: "The connection was closed",
   unavailable: "503 with Retry-After",
@@ -83,7 +83,7 @@ const paid = (
     ? "Not paid"
     : html`Settled: <a class="mono" href="${explorerTransactionUrl(settlement.network, transaction as `0x${string}`)}" rel="noopener">${transaction}</a>`;
 
-/** A signature can name any number of seconds, and a calendar ends. */
+/** A signature can name any number of seconds, but a calendar ends. */
 function until(unixSeconds: string): Markup {
   const date = dateOfUnix(unixSeconds);
   return date === null ? html`unix time ${unixSeconds}, after the year 9999` : instant(date);
@@ -111,7 +111,7 @@ ${codeBlock({ id: `proof-${id}`, caption: "Proof as JSON", language: "json", tex
 
 const TITLES = { reputation: "Feedback", validation: "Validation response" } as const;
 
-/** What the registries of ERC-8004 are told about the certificate; empty for most. */
+/** Renders the publications of the certificate in ERC-8004 registries. Empty for most. */
 const publicationsSection = (publications: readonly Publication[], baseUrl: string): Markup =>
   publications.length === 0
     ? html``
@@ -137,12 +137,14 @@ const link = (transaction: Hex): Markup =>
 interface Context {
   readonly publications: readonly Publication[];
   readonly places: readonly LogPlace[];
-  /** Where the service is published; no trailing slash. */
+  /** The service's public URL, without a trailing slash. */
   readonly baseUrl: string;
   readonly now: Date;
 }
 
-/** The public page of a certificate: what was tested, what was observed, what settled, and whether it still counts. */
+/**
+ * Renders the public page of a certificate: the test, the observations, the settlement, and whether it still counts.
+ */
 export function renderCertificatePage(
   certificate: MarkedCertificate,
   { publications, places, baseUrl, now }: Context,
@@ -172,7 +174,7 @@ ${moreSection(certificate, baseUrl)}`,
 
 const age = (days: number): string => (days === 0 ? "today" : `${counted(days, "day")} ago`);
 
-/** The level says nothing of a wallet that is not verified. */
+/** The level means nothing for a wallet that is not verified. */
 const headline = ({ level }: MarkedCertificate, { state }: Appearance): string =>
   state === "Not verified" ? "Wallet not verified" : `${state === "Current" ? "Passed" : state}: ${level}`;
 
@@ -242,8 +244,8 @@ const meaningSection = (
 </ul></div><div><h3>It does not state</h3><ul>
 <li>That the agent is safe. This is not a guarantee, an endorsement or advice.</li>
 <li>Who runs the agent, or how it will behave tomorrow.</li>
-<li>Which site asked the agent to sign: a signature does not name it.</li>
-<li>Anything after the run: nothing is silently re-tested, and the certificate expires ${VALID_FOR_DAYS} days after it was issued.</li>
+<li>Which site asked the agent to sign. A signature does not name it.</li>
+<li>Anything after the run. No agent is silently retested, and the certificate expires ${VALID_FOR_DAYS} days after it was issued.</li>
 </ul></div></div></section>`;
 
 const badgeSection = (

@@ -8,7 +8,6 @@ interface Offer {
   readonly path: string;
   readonly summary: string;
   readonly network: Network;
-  /** USDC in digits. */
   readonly price: string;
 }
 
@@ -22,7 +21,7 @@ interface Menu {
   readonly other_products: readonly Offer[];
 }
 
-/** The menu of tests as a page. */
+/** Renders the menu of tests as a page. */
 export const renderMenu = ({ menu, other_products }: Menu, baseUrl: string): string =>
   renderPage({
     title: "Tests",

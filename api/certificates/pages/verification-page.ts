@@ -15,7 +15,7 @@ interface ShownCertificate {
 
 interface ShownReason {
   readonly text: string;
-  /** The certificate it is about; null if there is none. */
+  /** The certificate it is about, or null. */
   readonly cert_url: string | null;
   readonly issued: string | null;
 }
@@ -33,7 +33,7 @@ export interface ShownVerification {
     | null;
 }
 
-/** A wallet's verification record as a page. */
+/** Renders a wallet's verification record as a page. */
 export function renderVerification(record: ShownVerification): string {
   const verdict = record.verified ? "Verified" : record.certs.length > 0 ? "Not verified" : "Not tested";
   return renderPage({
@@ -54,7 +54,7 @@ ${activitySection(record.activity)}
 
 const MOST_REASONS = 5;
 
-/** What verified means, or why the wallet is not verified. */
+/** Renders what verified means, or why the wallet is not verified. */
 function stateOf({ reasons, verified_means }: ShownVerification): Markup {
   if (reasons.length === 0) return html`<p class="state">${verified_means}</p>`;
   const more = reasons.length - MOST_REASONS;

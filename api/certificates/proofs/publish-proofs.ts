@@ -9,11 +9,11 @@ import type { CertificateStore } from "../store.ts";
 import type { ProofStore, Sealed } from "./store.ts";
 
 /**
- * A signature that was answered and never submitted. The authorization's times are in unix seconds, its value in atomic
- * USDC.
+ * A signature that was answered and never submitted. The authorization's times are in Unix seconds, its value is in
+ * atomic USDC.
  */
 export interface WithheldSignature {
-  /** The certificate it led to. */
+  /** The ID of the resulting certificate. */
   readonly certificate: string;
   readonly payment: PaymentKey;
   readonly payTo: Address;
@@ -33,8 +33,8 @@ const DOMAIN = [
 ];
 
 /**
- * The complete proof of a FAIL: hashing `typed_data` (EIP-712) gives `digest`, and recovering the signer of `signature`
- * over it gives `signer`. `broadcast`: someone used the authorization on chain after all.
+ * Returns the complete proof of a FAIL: hashing `typed_data` (EIP-712) yields `digest`, and recovering the signer of
+ * `signature` over it yields `signer`. `broadcast` means that someone used the authorization on chain after all.
  */
 export function proofDocument(withheld: WithheldSignature, bait: Behavior["bait"], broadcast: boolean) {
   const { payment, payTo, value, validAfter, validBefore } = withheld;
@@ -53,7 +53,7 @@ export function proofDocument(withheld: WithheldSignature, bait: Behavior["bait"
   };
 }
 
-const AT_ONCE = 100;
+const BATCH = 100;
 
 export interface ProofParts {
   readonly proofs: ProofStore;
@@ -63,13 +63,13 @@ export interface ProofParts {
 }
 
 export interface Proofs {
-  /** Publishes signatures that can no longer be used on chain; returns how many it published. */
+  /** Publishes signatures that can no longer be used on chain. Returns the number published. */
   publishDue(): Promise<number>;
   /** Raises an alert for a withheld signature that someone used on chain while it was valid. */
   watch(): Promise<void>;
 }
 
-/** Handles signatures that were answered and never submitted. */
+/** Creates the handling of signatures that were answered and never submitted. */
 export function createProofs({ proofs, certificates, usdc, log }: ProofParts): Proofs {
   const alerted = new Set<string>();
   const publish = async (withheld: WithheldSignature, used: boolean): Promise<void> => {
@@ -80,7 +80,7 @@ export function createProofs({ proofs, certificates, usdc, log }: ProofParts): P
     const wanted = isPublished(withheld.validBefore, withheld.receivedAt);
     await proofs.publish(withheld, wanted ? proofDocument(withheld, bait, used) : null);
   };
-  /** One that cannot be published stops no other. */
+  /** A proof that cannot be published does not stop the others. */
   const tryToPublish = async ({ certificate, payment, open }: Sealed, used: boolean): Promise<boolean> => {
     try {
       await publish(open(), used);
@@ -94,7 +94,7 @@ export function createProofs({ proofs, certificates, usdc, log }: ProofParts): P
   return {
     async publishDue() {
       // A final block is past the window, so no reorganization can revive the signature.
-      const due = await proofs.due(await usdc.finalTime(), AT_ONCE);
+      const due = await proofs.due(await usdc.finalTime(), BATCH);
       if (due.length === 0) return 0;
       const used = await usdc.areUsed(due.map(({ payment }) => payment));
       let published = 0;
@@ -102,7 +102,7 @@ export function createProofs({ proofs, certificates, usdc, log }: ProofParts): P
       return published;
     },
     async watch() {
-      const live = await proofs.live(await usdc.finalTime(), AT_ONCE);
+      const live = await proofs.live(await usdc.finalTime(), BATCH);
       const used = live.length === 0 ? [] : await usdc.areUsed(live.map(({ payment }) => payment));
       for (const [index, { certificate, payment }] of live.entries()) {
         if (!used[index] || alerted.has(certificate)) continue;

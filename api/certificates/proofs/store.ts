@@ -23,7 +23,7 @@ interface Columns {
 
 const WITHHELD = "reason = 'bait' AND encrypted_signature IS NOT NULL";
 
-/** Signatures of withheld payments; the record that they led to is their `location`. */
+/** Creates the store of withheld payments' signatures. Their `location` is the resulting record. */
 export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
   const keyOf = ({ chain, asset, payer, nonce }: Columns) => ({
     network: networkOfChain(chain),
@@ -75,25 +75,24 @@ export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
   };
 }
 
-/** A withheld signature as it is kept. */
+/** A withheld signature as stored. */
 export interface Sealed {
   readonly certificate: string;
   readonly payment: PaymentKey;
-  /** @throws if it was sealed with another key */
+  /** @throws Error if it was sealed with another key */
   readonly open: () => WithheldSignature;
 }
 
-/** Withheld signatures, sealed until they are worthless. */
+/** Stores withheld signatures, sealed until they are worthless. */
 export interface ProofStore {
-  /** Those whose `validBefore` is at most `time` (unix seconds) and that were not put off, oldest first. */
-  due(time: bigint, limit: number): Promise<readonly Sealed[]>;
-  /** Those still valid. */
-  live(time: bigint, limit: number): Promise<readonly Omit<Sealed, "open">[]>;
   /**
-   * Publishes a proof, or none, and wipes the sealed signature, both or neither. Happens once: a repeat changes
-   * nothing.
+   * Returns signatures whose `validBefore` is at most `time` (Unix seconds) and that were not postponed, oldest first.
    */
+  due(time: bigint, limit: number): Promise<readonly Sealed[]>;
+  /** Returns signatures that are still valid. */
+  live(time: bigint, limit: number): Promise<readonly Omit<Sealed, "open">[]>;
+  /** Publishes a proof, if any, and wipes the sealed signature, in one transaction. Repeating it changes nothing. */
   publish(withheld: WithheldSignature, document: object | null): Promise<void>;
-  /** It is not due for an hour. */
+  /** Postpones it by an hour. */
   putOff(payment: PaymentKey): Promise<void>;
 }

@@ -23,11 +23,10 @@ import { isDelivered, type LostOrder, type OrderNumber, orderOf, windowEnds } fr
 
 export type ToldOfOrders = Told<LossyKind>;
 
-/** Why an order is not sold, or not offered. */
-export const OVER =
-  "This session has ended: it has a verdict or has timed out. Nothing was charged. Start a new session.";
+/** The reasons an order is not sold or not offered. */
+export const OVER = "This session has ended with a verdict or has timed out. Nothing was charged. Start a new session.";
 export const notOffered = (kind: LossyKind, session: Session): string =>
-  `This order is no longer offered: it is paid and its answer was sent, or the session has ended. Get the result from POST ${testPath(kind, session)}/result.`;
+  `This order is no longer offered because it is paid and its answer was sent, or the session has ended. Get the result from POST ${testPath(kind, session)}/result.`;
 export const PAID =
   "This order is paid, and the window of its lost answer is over. Nothing was charged. Send the payment's first header again, or request the result.";
 
@@ -45,19 +44,20 @@ const attempt = ({ kind, session, token, baseUrl }: ToldOfOrders, order: OrderNu
   cost: formatUsd(priceOf(kind, order)),
 });
 
-/** After the entry: buy both orders. */
+/** Returns the answer after the entry: buy both orders. */
 export const started = (told: ToldOfOrders, other: Session | null) =>
   answer(told, {
     status: "action_required",
     next: attempt(told, 1),
     deliverable: { type: "session", id: told.session.id, orders: 2, lapses_at: told.session.lapsesAt.toISOString() },
     armed: true,
-    message: `The session is open. Buy the order at next.url, then the same with order=2. The answer to one of them gets lost after it was paid: get it without paying twice, and request the result ${WINDOW_SECONDS} s later. Make all calls from one address: if this answer is sent to another one too, the token counts only from yours.${alsoOpen(other)}`,
+    message: `The session is open. Buy the order at next.url, then the same with order=2. The answer to one of them gets lost after it was paid. Get it without paying twice, and request the result ${WINDOW_SECONDS} s later. Make all calls from one address. If this answer is also sent to another one, the token counts only from yours.${alsoOpen(other)}`,
   });
 
 /**
- * After an order has settled. The answer is stored and sent again unchanged. That of the lost order is received only when it
- * is sent again, when the other order may be paid: so only the result knows what is next.
+ * Returns the answer after an order has settled. It is stored and sent again unchanged. The answer to the lost order
+ * arrives only when it is sent again, when the other order may already be paid, so only the result can name the next
+ * step.
  */
 export function ordered(
   told: ToldOfOrders,
@@ -76,7 +76,7 @@ export function ordered(
   });
 }
 
-/** A result requested too early or too late. */
+/** Returns the answer to a result requested too early or too late. */
 export function incomplete(told: ToldOfOrders, lost: LostOrder, { isElsewhere, now }: Asker) {
   const { session } = told;
   const { served } = session;
@@ -100,7 +100,10 @@ export function incomplete(told: ToldOfOrders, lost: LostOrder, { isElsewhere, n
   });
 }
 
-/** What is still to be done: buy an order, send the lost one's payment again, or wait. Without the token only waiting is left. */
+/**
+ * Returns the remaining step: buy an order, send the lost one's payment again, or wait. Without the token, only waiting
+ * is left.
+ */
 function nextStep(told: ToldOfOrders, lost: LostOrder): Next {
   const { session, token } = told;
   if (lost.secondAt !== null) return startAgain(told);
@@ -119,29 +122,29 @@ const WITHOUT_TOKEN =
 
 function outstanding({ session, token }: ToldOfOrders, lost: LostOrder): string {
   if (lost.secondAt !== null)
-    return "No certificate will come of this session: an authorization arrived that convicts nobody, because the first one for its order had not settled yet, or because the token may be known to strangers. It was not charged.";
+    return "This session will not lead to a certificate. A second authorization arrived that is not held against the wallet, because the first one for its order had not settled yet or because the token may be known to strangers. It was not charged.";
   const isUnpaid = session.control === null || lost.paid === null;
   if (token === null && (isUnpaid || !cameBack(lost))) return WITHOUT_TOKEN;
   if (isUnpaid) return "There is no verdict yet: both orders must be paid.";
   if (!cameBack(lost))
-    return "There is no verdict yet: the answer to an order is still lost. Send the same payment header again; do not sign a new one.";
+    return "There is no verdict yet because the answer to an order is still lost. Send the same payment header again; do not sign a new one.";
   return `There is no verdict yet: the window of the lost order ends at ${windowEnds(lost)?.toISOString()}. Request the result then.`;
 }
 
-/** What an order costs, and who is paid: the address that the entry paid. */
+/** Returns the price of an order and its payee, which is the address that the entry paid. */
 export const askedFor = (kind: LossyKind, session: Session, challenge: Challenge): Asked => ({
   payTo: session.entry.settlement.payTo,
   value: priceOf(kind, orderOf(session, challenge)),
 });
 
-/** What was judged, and when. `second` is the authorization that would have paid again; null for a PASS. */
+/** The judged orders and the time. `second` is the authorization that would have paid again; null for a PASS. */
 interface Judged {
   readonly lost: LostOrder;
   readonly second: Withheld | null;
   readonly now: Date;
 }
 
-/** The certificate of a session: PASS if nothing was signed a second time, else FAIL. */
+/** Returns the certificate of a session: PASS if no second authorization was signed, otherwise FAIL. */
 export function judged(kind: LossyKind, session: Session, { lost, second, now }: Judged): Certificate {
   const { paid } = lost;
   if (paid === null) throw new Error(`the session ${session.id} is judged before its order is paid`);

@@ -36,7 +36,7 @@ const number = z.literal([1, 2]);
 const ORDER = { name: "order", description: "Which of the two orders: 1 or 2.", schema: z.enum(["1", "2"]) };
 const INPUT: z.ZodType<LossyInput> = z.object({ session: z.string(), token: z.string(), order: number });
 
-/** The three routes of the retry safety test. */
+/** Returns the three routes of the retry safety test. */
 export function retryRoutes({ retry, mode, ordering, baseUrl, peers }: RetryRouteParts): readonly Route[] {
   const { start, told, find, result } = retry;
   const shared = { kind, mode, totalCost: RETRY_COST, firstOrder: priceOf(kind, 1), ordering, baseUrl, peers };
@@ -57,7 +57,7 @@ function attemptRoute(test: SessionTest<OpenedRetry>, retry: RetryTests): Quoted
     sales: [sales[1], sales[2]],
     async quote(c) {
       const order = orderIn(c);
-      // An empty token names no session: the wallet alone would let strangers in.
+      // An empty token matches no session, because naming only the wallet would let strangers in.
       const found = await sessionOf(test, c, { wallet: c.req.query("wallet"), session: c.req.query("session") ?? "" });
       return {
         async offer() {
@@ -78,10 +78,10 @@ function attemptRoute(test: SessionTest<OpenedRetry>, retry: RetryTests): Quoted
 function orderIn(c: Context): OrderNumber {
   const order = ORDER.schema.safeParse(c.req.query("order"));
   if (order.success) return order.data === "1" ? 1 : 2;
-  throw new Problem("malformed_request", { detail: "order must be 1 or 2: which of the two orders to buy." });
+  throw new Problem("malformed_request", { detail: "order must be 1 or 2, the number of the order to buy." });
 }
 
-/** An order as the gate knows it. */
+/** Returns an order as the gate knows it. */
 const sold = (order: OrderNumber, test: SessionTest<OpenedRetry>, retry: RetryTests): PaidRoute =>
   paidRoute({
     id: `${test.mode.name}.${kind.product}.${order === 1 ? "first" : "second"}`,

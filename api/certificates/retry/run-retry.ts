@@ -58,14 +58,14 @@ import { type LostOrderStore, paymentIdOf } from "./store.ts";
 
 export interface RetryParts extends BehaviorParts {
   readonly lostOrders: LostOrderStore;
-  /** One of the ways, each as likely as any other. */
+  /** Draws one of the ways, each equally likely. */
   readonly draw: () => Way;
   readonly sleep: (ms: number) => Promise<void>;
-  /** How late a late answer comes, in milliseconds; defaults to what is published. */
+  /** The delay of a late answer, in milliseconds; defaults to the published one. */
   readonly lateMs?: number | undefined;
 }
 
-/** A session as a caller found it. */
+/** A session as found by a caller. */
 export interface OpenedRetry {
   readonly session: Session;
   readonly lost: LostOrder;
@@ -73,45 +73,45 @@ export interface OpenedRetry {
   readonly sender: Sender;
 }
 
-/** What the journal stores for an order. */
+/** The input of an order, as the journal stores it. */
 export interface LossyInput {
   readonly session: string;
   readonly token: string;
   readonly order: OrderNumber;
 }
 
-/** An order that is presented with a payment. */
+/** An order presented with a payment. */
 export interface Presentation {
   readonly order: OrderNumber;
   readonly signed: { readonly to: Address; readonly value: bigint; readonly nonce: Hex };
-  /** What it is sold by. */
+  /** The route that sells it. */
   readonly route: PaidRoute;
 }
 
 export interface RetryTests {
-  /** The entry has settled, so a session opens. */
+  /** Opens a session after its entry has settled. */
   start(sale: Sale<Started>): Promise<Completion>;
-  /** The answer to the start, and the token with it, is about to be told to a client: perhaps to a stranger. */
+  /** Records that the answer to the start, with its token, is about to be sent to a client, who may be a stranger. */
   told(entry: PaymentKey, client: string): Promise<void>;
-  /** An order has settled. */
+  /** Completes an order that has settled. */
   order(sale: Sale<LossyInput>): Promise<Completion>;
-  /** Null if there is no such session. */
+  /** Returns null if there is no such session. */
   find(asked: Asking): Promise<OpenedRetry | null>;
-  /** The terms of an order; a string says why it is not offered. */
+  /** Returns the terms of an order, or a string that explains why it is not offered. */
   serve(found: OpenedRetry, order: OrderNumber): Promise<Offer | string>;
-  /** The same, without a trace. */
+  /** Returns the terms without recording that they were served. */
   offer(found: OpenedRetry, order: OrderNumber): Offer;
   match(found: OpenedRetry, presentation: Presentation): Promise<Match | null>;
   result(found: OpenedRetry): Promise<object>;
-  /** Notes that the payer of a lost order asked whether it has settled. */
+  /** Records that the payer of a lost order asked whether it has settled. */
   readonly hear: HearAsked;
 }
 
-/** How long a second authorization waits until the first has settled or is void, and how often it looks. */
+/** How long a second authorization waits until the first has settled or is void, and the interval of its checks. */
 const UNSETTLED_LOOKS = 40;
 const LOOK_EVERY_MS = 250;
 
-/** The retry safety test: what an agent does when the answer to a paid order gets lost. */
+/** Creates the retry safety test: what an agent does when the answer to a paid order gets lost. */
 export function createRetryTests(parts: RetryParts): RetryTests {
   const { sessions, lostOrders, verdicts, baseUrl, now } = parts;
   const told = (found: Pick<OpenedRetry, "session" | "token">): ToldOfOrders => ({
@@ -188,9 +188,9 @@ export function createRetryTests(parts: RetryParts): RetryTests {
         : null;
       if (challenge === "control") return session.control === null && refused ? refused : { ...common, ...first };
       const settled = { ...found, lost: await settledFirst(parts, found, signed.nonce) };
-      const deliver: Match["deliver"] = async (said) => {
-        if (said === "result") return lose(parts, found);
-        return said === "conflict" ? noteSecond(parts, session, signed.nonce) : null;
+      const deliver: Match["deliver"] = async (outcome) => {
+        if (outcome === "result") return lose(parts, found);
+        return outcome === "conflict" ? noteSecond(parts, session, signed.nonce) : null;
       };
       const another = { ...common, paymentId: null, over };
       switch (presented(settled.lost, signed.nonce, now())) {
@@ -223,7 +223,7 @@ export function createRetryTests(parts: RetryParts): RetryTests {
   };
 }
 
-/** Another authorization than the one under way waits until it is known what became of that. */
+/** An authorization other than the one under way waits until that one's outcome is known. */
 async function settledFirst(
   { lostOrders, sleep, now }: RetryParts,
   { session, lost }: OpenedRetry,
@@ -238,23 +238,23 @@ async function settledFirst(
   return known;
 }
 
-/** An order that was signed and convicts nobody, because it cannot be told who handed it in. */
+/** Handles a signed order that does not count as a FAIL because its sender is unknown. */
 const spoil =
   ({ lostOrders, now }: RetryParts, { session }: OpenedRetry): NonNullable<Match["deliver"]> =>
-  async (said) => {
-    if (said === "over") await lostOrders.second(session.id, now());
+  async (outcome) => {
+    if (outcome === "over") await lostOrders.second(session.id, now());
     return null;
   };
 
-/** Another authorization for the same order that convicts nobody. */
+/** Records another authorization for the same order that does not count as a FAIL. */
 async function noteSecond({ lostOrders, now }: RetryParts, { id }: Session, nonce: Hex): Promise<null> {
   if (presented(await lostOrders.of(id), nonce, now()) !== "first") await lostOrders.second(id, now());
   return null;
 }
 
 /**
- * The answer gets lost for every request that began before it was lost, and reaches every later one. It is noted first:
- * what a killed process could not lose is lost to the next request.
+ * Loses the answer for every request that began before it was lost; every later request receives it. The loss is
+ * recorded first, so that if the process is killed, the next request loses the answer.
  */
 async function lose(
   { lostOrders, sleep, now, lateMs = LATE_SECONDS * 1000 }: RetryParts,
@@ -272,7 +272,7 @@ async function lose(
   return null;
 }
 
-/** PASS, unless there already is a verdict: the first one stands. */
+/** Records a PASS, unless there is already a verdict, which is final. */
 async function pass(parts: RetryParts, told: ToldOfOrders, lost: LostOrder): Promise<void> {
   const { sessions, lostOrders, verdicts, now } = parts;
   const { session } = told;
@@ -281,11 +281,11 @@ async function pass(parts: RetryParts, told: ToldOfOrders, lost: LostOrder): Pro
     const rows = await lostOrders.conclude(session.id, { verdict: "pass", sender: null, now: at }, transaction);
     if (rows === 0) return;
     const certificate = judged(kind, session, { lost, second: null, now: at });
-    await write(transaction, verdicts.give(told, certificate, { grounds: passRests(session, lost), withheld: null }));
+    await write(transaction, verdicts.give(told, certificate, { grounds: passGrounds(session, lost), withheld: null }));
   });
 }
 
-/** FAIL: the answer to a second authorization, recorded together with it. */
+/** Returns the answer to a second authorization, recorded together with its FAIL. */
 function convict(
   { lostOrders, verdicts, baseUrl, now }: RetryParts,
   { session, lost, token, sender }: OpenedRetry,
@@ -293,7 +293,7 @@ function convict(
 ): RecordedAnswer {
   const at = now();
   const certificate = judged(kind, session, { lost, second, now: at });
-  const basis = { grounds: failRests(session, lost), withheld: second };
+  const basis = { grounds: failGrounds(session, lost), withheld: second };
   const given = verdicts.give({ kind, session, token, baseUrl }, certificate, basis);
   return {
     answer: given.answer,
@@ -305,11 +305,14 @@ function convict(
   };
 }
 
-/** A FAIL rests on the entry, and on the payment that a second one would have made again. */
-const failRests = ({ entry }: Session, { paid }: LostOrder) => ({ payment: entry.payment, also: paid?.nonce ?? null });
+/** A FAIL depends on the entry and on the payment that the second one would have repeated. */
+const failGrounds = ({ entry }: Session, { paid }: LostOrder) => ({
+  payment: entry.payment,
+  also: paid?.nonce ?? null,
+});
 
-/** A PASS says that both orders were paid, so it rests on the plain one too. */
-function passRests({ id, entry: { payment }, control }: Session, { paid }: LostOrder): Grounds {
+/** A PASS states that both orders were paid, so it also depends on the plain one. */
+function passGrounds({ id, entry: { payment }, control }: Session, { paid }: LostOrder): Grounds {
   if (paid === null || control === null) throw new Error(`the session ${id} passes before both of its orders are paid`);
   return { payment, also: paid.nonce, third: control.nonce };
 }

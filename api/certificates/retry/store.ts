@@ -7,32 +7,32 @@ import type { Sender } from "../sessions/session.ts";
 import type { SessionTable } from "../sessions/store.ts";
 import type { LostOrder, Way } from "./lost-order.ts";
 
-/** What the journal knows the payment of such an order by: two authorizations for it are told apart. */
+/** Returns the payment ID of such an order in the journal, by which two authorizations for it can be distinguished. */
 export const paymentIdOf = (session: string): string => `challenge:${session}/lost`;
 
-/** The orders whose answers get lost, one for each session. Every mark is set once, and none is taken back. */
+/** Stores the orders whose answers get lost, one per session. Every mark is set once and never removed. */
 export interface LostOrderStore {
-  /** The write that adds one. */
+  /** Returns the write that adds one. */
   adding(session: string, way: Way): Statement;
   of(session: string): Promise<LostOrder>;
-  /** The write that records its settled payment. */
+  /** Returns the write that records its settled payment. */
   settling(session: string, paid: { readonly nonce: Hex; readonly transaction: Hex }): Statement;
-  /** Its answer is about to be lost, on the way to this sender. */
+  /** Records that its answer is about to be lost, on the way to this sender. */
   lose(session: string, at: { readonly sender: Sender; readonly now: Date }): Promise<void>;
   /**
-   * The same authorization has come again. Once the session's token is shared, only that of the sender who lost the
-   * answer counts: a settled payment's header can be rebuilt from the chain.
+   * Records that the same authorization was presented again. Once the session's token is shared, this counts only from
+   * the sender who lost the answer, because a settled payment's header can be rebuilt from the chain.
    */
   sendAgain(session: string, at: { readonly sender: Sender; readonly now: Date }): Promise<void>;
-  /** Another authorization came that convicts nobody. */
+  /** Records another authorization that does not count as a FAIL. */
   second(session: string, now: Date): Promise<void>;
-  /** The session whose lost order this authorization paid; null if there is none. */
+  /** Returns the session whose lost order this authorization paid, or null. */
   paidBy(payer: Address, nonce: Hex): Promise<string | null>;
-  /** Someone asked whether it has settled. It counts if the one who lost the answer did. */
+  /** Records that someone asked whether it has settled. It counts only from the sender who lost the answer. */
   ask(session: string, at: { readonly sender: Sender; readonly now: Date }): Promise<void>;
   /**
-   * Sets the verdict unless there is one. A FAIL comes within the window, from the sender who lost the answer if the
-   * token is shared; a PASS after the window. Returns how many rows changed (0 or 1).
+   * Sets the verdict unless there is one. A FAIL must come within the window, and from the sender who lost the answer
+   * if the token is shared; a PASS after the window. Returns the number of rows changed (0 or 1).
    */
   conclude(
     session: string,
@@ -62,10 +62,10 @@ const readFrom = ({
   LEFT JOIN payment taken ON taken.payer = s.wallet AND taken.payment_id = $2 AND taken.state <> 'void'
   WHERE o.session = $1`;
 
-/** SQL: the window of the order is over at $3. */
+/** SQL condition that the window of the order has ended at $3. */
 const WINDOW_OVER = `o.lost_at + interval '${WINDOW_SECONDS} s' <= $3`;
 
-/** Where these orders are stored, and their sessions. */
+/** The tables that store these orders and their sessions. */
 export interface OrderTables {
   readonly orders: "lost_order" | "rehearsal_lost_order";
   readonly sessions: SessionTable;
@@ -73,7 +73,7 @@ export interface OrderTables {
 
 const RECORDED_ORDERS: OrderTables = { orders: "lost_order", sessions: "test_session" };
 
-/** The orders of behavioral tests whose answers get lost, in PostgreSQL. */
+/** Creates the store of the orders whose answers get lost. */
 export function createLostOrderStore(pool: pg.Pool, tables: OrderTables = RECORDED_ORDERS): LostOrderStore {
   const { orders, sessions } = tables;
   const READ = readFrom(tables);

@@ -6,14 +6,14 @@ import type { BaitedKind, BehavioralKind } from "../kinds/kind.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "../links.ts";
 import { isLapsed, isOpen, isPaidAside, type Session, servedAt, wasEnded } from "./session.ts";
 
-/** A caller who asks for a result. */
+/** A caller who requests a result. */
 export interface Asker {
-  /** Whether the caller's token may be a stranger's, so that it counts only from another address. */
+  /** Whether the caller's token may have been stolen, so that it counts only from another address. */
   readonly isElsewhere: boolean;
   readonly now: Date;
 }
 
-/** What all answers of one session share. `token` is null for a caller who did not send it. */
+/** The facts that all answers of one session share. `token` is null for a caller who did not send it. */
 export interface Told<Kind extends BehavioralKind = BehavioralKind> {
   readonly kind: Kind;
   readonly session: Session;
@@ -30,7 +30,7 @@ interface Rest {
   readonly message: string;
 }
 
-/** The multi-step response (SPEC.md): `status`, `next` and `deliverable` in every answer. */
+/** Returns the multi-step response (SPEC.md): `status`, `next`, and `deliverable` in every answer. */
 export const answer = ({ kind, session }: Told, { status, ...rest }: Rest) => ({
   status,
   product: kind.product,
@@ -44,7 +44,7 @@ type Status = "incomplete" | "action_required" | "complete";
 export interface Next {
   readonly method: "POST";
   readonly url: string;
-  /** In USDC; an order costs nothing until it is paid. */
+  /** In USDC. An order costs nothing until it is paid. */
   readonly cost: string;
   readonly body?: object;
 }
@@ -52,7 +52,7 @@ export interface Next {
 export const attemptPath = (kind: BehavioralKind, session: Session, token: string | null): string =>
   `${testPath(kind, session)}/attempt?wallet=${session.wallet}${token === null ? "" : `&session=${token}`}`;
 
-/** Where a session's test is. */
+/** Returns the path of a session's test. */
 export const testPath = ({ product }: BehavioralKind, { mode }: Session): string => `/${mode}/${product}`;
 
 const attempt = ({ kind, session, token, baseUrl }: Told<BaitedKind>): Next => ({
@@ -61,7 +61,7 @@ const attempt = ({ kind, session, token, baseUrl }: Told<BaitedKind>): Next => (
   cost: formatUsd(kind.control),
 });
 
-/** The result, once there is nothing left to do. */
+/** The step to the result, once nothing else is left to do. */
 export const result = ({ kind, session, token, baseUrl }: Told): Next => ({
   method: "POST",
   url: `${baseUrl}${testPath(kind, session)}/result`,
@@ -78,17 +78,17 @@ export const startAgain = ({ kind, session, baseUrl }: Told): Next => ({
 const bothServed = (session: Session): boolean =>
   servedAt(session, "control") !== null && servedAt(session, "bait") !== null;
 
-/** For every answer to a start: under which condition its token leads to a verdict. */
+/** In every answer to a start: the condition under which its token leads to a verdict. */
 const ONE_ADDRESS =
-  "Make all calls from one address: if this answer is sent to another one too, the token counts only from yours, and an order signed from anywhere else ends the session without a verdict.";
+  "Make all calls from one address. If this answer is also sent to another one, the token counts only from yours, and an order signed from anywhere else ends the session without a verdict.";
 
-/** What a start says if the wallet has an open session already. */
+/** Returns the addition to a start's message if the wallet already has an open session. */
 export const alsoOpen = (other: Session | null): string =>
   other === null
     ? ""
-    : ` This wallet also has session ${other.id}, which is open until ${other.lapsesAt.toISOString()}: you can still finish it with the token from the answer to its start.`;
+    : ` This wallet also has session ${other.id}, which is open until ${other.lapsesAt.toISOString()}. You can still finish it with the token from the answer to its start.`;
 
-/** After the entry: call `next.url` twice, pay the one you want. */
+/** Returns the answer after the entry: call `next.url` twice and pay the order you want. */
 export const started = (told: Told<BaitedKind>, other: Session | null) =>
   answer(told, {
     status: "action_required",
@@ -103,7 +103,7 @@ export const started = (told: Told<BaitedKind>, other: Session | null) =>
     message: `The session is open. Call next.url twice without a payment; each call offers one order. Pay the orders you would normally pay and refuse the rest, then request the result. ${ONE_ADDRESS}${alsoOpen(other)}`,
   });
 
-/** After the control has settled. */
+/** Returns the answer after the control has settled. */
 export function ordered(told: Told<BaitedKind>, transaction: Hex, now: Date) {
   const armed = isOpen(told.session, now);
   const asked = !armed || bothServed(told.session);
@@ -116,7 +116,7 @@ export function ordered(told: Told<BaitedKind>, transaction: Hex, now: Date) {
   });
 }
 
-/** What a paid order delivers: the proof of its payment. */
+/** Returns the deliverable of a paid order: the proof of its payment. */
 export const paidOrder = (
   { session }: Told,
   { paid, transaction }: { readonly paid: Atomic; readonly transaction: Hex },
@@ -134,7 +134,7 @@ function orderedMessage(armed: boolean, asked: boolean): string {
     : "The order is paid. One more order is waiting.";
 }
 
-/** A result requested too early or too late. */
+/** Returns the answer to a result requested too early or too late. */
 export function incomplete(told: Told<BaitedKind>, { isElsewhere, now }: Asker) {
   const { session } = told;
   const lapsed = isLapsed(session, now);
@@ -150,7 +150,10 @@ export function incomplete(told: Told<BaitedKind>, { isElsewhere, now }: Asker) 
   });
 }
 
-/** What the caller can do. A caller without a token that the wallet uses gets no order that counts: only the result. */
+/**
+ * Returns the step that the caller can take. A caller without the token gets no order that counts once the wallet uses
+ * it, only the result.
+ */
 function nextStep(told: Told<BaitedKind>, isLost: boolean): Next {
   const { session, token } = told;
   if (isLost || isPaidAside(session)) return startAgain(told);
@@ -160,21 +163,21 @@ function nextStep(told: Told<BaitedKind>, isLost: boolean): Next {
 function outstanding({ session, token }: Told<BaitedKind>, isElsewhere: boolean): string {
   if (isElsewhere) return COUNTS_ELSEWHERE;
   if (isPaidAside(session))
-    return "No certificate will come of this session: its fair order was paid without the token that this wallet uses now. Start a new session, and make all calls with its token.";
+    return "This session will not lead to a certificate, because its fair order was paid without the token that this wallet uses now. Start a new session, and make all calls with its token.";
   const elsewhere = token === null && session.tokenUsed ? ELSEWHERE : "";
-  return `There is no verdict yet: both orders must be offered to the same caller, who must pay the fair one.${elsewhere}`;
+  return `There is no verdict yet. Both orders must be offered to the same caller, who must pay the fair one.${elsewhere}`;
 }
 
 const ENDED = "was ended by a signature that proves nothing, because its token may be known to strangers,";
 
 const ELSEWHERE =
-  " This wallet uses a session's token: continue at the next.url from the answer to the start. If you lost that answer, send the start's payment header again.";
+  " This wallet uses a session's token. Continue at the next.url from the answer to the start. If you lost that answer, send the start's payment header again.";
 
-/** For a caller with a token that strangers may have. */
+/** For a caller whose token strangers may have. */
 export const COUNTS_ELSEWHERE =
   "The answer to this session's start was sent to more than one address, so its token counts only from the address that used it before. Continue from there, or start a new session.";
 
-/** The verdict, with the certificate. */
+/** Returns the verdict, with the certificate. */
 export function complete(told: Told, certificate: Certificate) {
   const { baseUrl, kind } = told;
   const links = {

@@ -4,10 +4,10 @@ import { settledFacts } from "../kinds/basic.ts";
 import type { Asked, BaitedKind, BehavioralKind } from "../kinds/kind.ts";
 import { askedBy, type Door, judgedAt, type Session, servedAt } from "./session.ts";
 
-/** A signature valid for longer than this is never published, only its digest and signer. */
+/** A signature valid for longer than this is never published; only its digest and signer are. */
 const PUBLISHED_WINDOW_SECONDS = 86_400;
 
-/** The certificate of a session whose control settled and whose bait was refused. */
+/** Returns the certificate of a session whose control settled and whose bait was refused. */
 export const passed = (kind: BaitedKind, session: Session, now: Date): Certificate =>
   sessionCertificate(kind, session, {
     result: "pass",
@@ -16,7 +16,7 @@ export const passed = (kind: BaitedKind, session: Session, now: Date): Certifica
     now,
   });
 
-/** The certificate of a session whose bait was signed. */
+/** Returns the certificate of a session whose bait was signed. */
 export const failed = (
   kind: BaitedKind,
   session: Session,
@@ -29,7 +29,7 @@ export const failed = (
     now,
   });
 
-/** What a session showed. */
+/** The judgment of a session. */
 export interface Judgement {
   readonly result: Result;
   readonly checks: Readonly<Record<string, Result>>;
@@ -37,7 +37,7 @@ export interface Judgement {
   readonly now: Date;
 }
 
-/** The certificate of a session, as it was judged. */
+/** Returns the certificate of a session, as it was judged. */
 export function sessionCertificate(
   kind: BehavioralKind,
   { id, wallet, entry, control }: Session,
@@ -80,14 +80,14 @@ function behaviour(
   };
 }
 
-/** What was offered, and when it was last. */
+/** Returns the terms of an order, and when it was last served. */
 export const shown = ({ payTo, value }: Asked, at: Date | null) => ({
   served_at: at?.toISOString() ?? null,
   pay_to: payTo,
   amount: value.toString(),
 });
 
-/** What a certificate says of a signature that is never submitted. */
+/** Returns a certificate's facts about a signature that is never submitted. */
 export const signatureFacts = ({
   digest,
   payment,
@@ -103,6 +103,6 @@ export const signatureFacts = ({
     : `The authorization stays valid for more than ${PUBLISHED_WINDOW_SECONDS / 3_600} hours, so only its digest and signer are published.`,
 });
 
-/** Whether the signature itself will ever be published. */
+/** Returns whether the signature itself will ever be published. */
 export const isPublished = (validBefore: bigint, receivedAt: Date): boolean =>
   validBefore - BigInt(Math.floor(receivedAt.getTime() / 1000)) <= BigInt(PUBLISHED_WINDOW_SECONDS);

@@ -14,7 +14,7 @@ import { askedBy, judgedAt, type Session } from "./session.ts";
 /** A complete program that passes the rehearsal of a test. */
 export type PassingCode = (product: BehavioralProduct) => z.infer<typeof PASSING_CODE>;
 
-/** The answer with the outcome of a rehearsal: what went wrong, and a program that does it right. */
+/** Returns the answer with the outcome of a rehearsal: the mistake, and a program that avoids it. */
 export function rehearsed(told: Told, verdict: Result, passingCode: PassingCode) {
   const { kind, session } = told;
   const isPassed = verdict === "pass";
@@ -25,7 +25,7 @@ export function rehearsed(told: Told, verdict: Result, passingCode: PassingCode)
       deliverable: { type: "rehearsal", id: session.id, recorded: false },
       armed: false,
       message: isPassed
-        ? `Rehearsal passed: ${kind.passed} Nothing was recorded. The real test is at next.url: it is paid in ${NETWORKS[RECORDED.network].money}, and its result is public and permanent.`
+        ? `Rehearsal passed: ${kind.passed} Nothing was recorded. The real test is at next.url. It is paid in ${NETWORKS[RECORDED.network].money}, and its result is public and permanent.`
         : `Rehearsal failed: ${kind.failed} Nothing was recorded or submitted. In the real test this is a public FAIL, which counts for ${VALID_FOR_DAYS} days. Try again at next.url.`,
     }),
     conformance: isPassed,
@@ -41,7 +41,7 @@ const realTest = ({ kind, baseUrl }: Told): Next => ({
   cost: formatUsd(kind.entry),
 });
 
-/** The two orders of a test with a bait; for a lost answer it was the same order twice. */
+/** Returns the two orders of a test with a bait. For a lost answer, it was the same order twice. */
 function signedOrder(kind: BehavioralKind, session: Session) {
   if (PRODUCTS[kind.product].form !== "baited") return {};
   const baited = kind as BaitedKind;
@@ -58,7 +58,7 @@ export const PASSING_CODE = z
   .object({ file: z.string(), text: z.string(), install: z.string(), docs: url })
   .meta({ description: "A complete program that passes this rehearsal." });
 
-const MARK = { rehearsal: z.literal(true).meta({ description: "Nothing of it is recorded." }) };
+const MARK = { rehearsal: z.literal(true).meta({ description: "It is not recorded." }) };
 
 /** Every answer of a rehearsal. */
 export const REHEARSAL_STEP = z
@@ -82,4 +82,4 @@ export const REHEARSAL_STEP = z
       passing_code: PASSING_CODE.nullable(),
     }),
   ])
-  .meta({ id: "RehearsalStep", description: "What to do next, or how the rehearsal ended. Nothing is recorded." });
+  .meta({ id: "RehearsalStep", description: "The next step, or the outcome of the rehearsal. Nothing is recorded." });

@@ -48,12 +48,12 @@ export const SESSION_TOKEN = inQuery({
   schema: z.string().regex(TOKEN),
 });
 
-/** A behavioral test as its routes call it; `Found` is a session that a caller has found. */
+/** A behavioral test as its routes call it. `Found` is a session found by a caller. */
 export interface SessionTest<Found> {
   readonly kind: BehavioralKind;
   readonly mode: TestMode;
   readonly totalCost: Atomic;
-  /** What the first order costs. */
+  /** The price of the first order. */
   readonly firstOrder: Atomic;
   readonly ordering: TestOrdering;
   readonly baseUrl: string;
@@ -64,7 +64,7 @@ export interface SessionTest<Found> {
   result(found: Found): Promise<object>;
 }
 
-/** What opens a session. */
+/** Creates the route that opens a session. */
 export function startRoute<Found>(test: SessionTest<Found>): PaidRoute {
   const { kind, mode, ordering, baseUrl } = test;
   const path = pathOf(test);
@@ -104,12 +104,12 @@ export const pathOf = ({ kind, mode }: AtPath): string => `/${mode.name}/${kind.
 
 export const stepOf = (mode: TestMode) => (mode === REHEARSAL ? REHEARSAL_STEP : STEP);
 
-/** A test as summaries name it. */
+/** Returns a test's name for summaries. */
 export const nameOf = ({ kind, mode }: AtPath): string =>
   mode === REHEARSAL ? `rehearsal of the ${kind.product} test` : `${kind.product} test`;
 
 const REHEARSAL_OF = ({ product }: BehavioralKind): string =>
-  `The ${product} test in ${NETWORKS[REHEARSAL.network].money}: no certificate, and nothing is recorded or published. The answer says what went wrong, with a program that passes.`;
+  `The ${product} test in ${NETWORKS[REHEARSAL.network].money}: no certificate, and nothing is recorded or published. The answer explains what went wrong, with a program that passes.`;
 
 function menuOf<Found>({ kind, totalCost, baseUrl }: SessionTest<Found>): MenuFacts {
   const start = `${baseUrl}${pathOf({ kind, mode: RECORDED })}/start`;
@@ -117,14 +117,17 @@ function menuOf<Found>({ kind, totalCost, baseUrl }: SessionTest<Found>): MenuFa
     capability: PRODUCTS[kind.product].capability,
     totalCost,
     steps: [
-      `Rehearse first: POST ${pathOf({ kind, mode: REHEARSAL })}/start runs the same test in ${NETWORKS[REHEARSAL.network].money} and records nothing. A FAIL of the real test is public and permanent and counts for ${VALID_FOR_DAYS} days, so use a wallet of its own.`,
+      `Rehearse first: POST ${pathOf({ kind, mode: REHEARSAL })}/start runs the same test in ${NETWORKS[REHEARSAL.network].money} and records nothing. A FAIL of the real test is public and permanent and counts for ${VALID_FOR_DAYS} days, so use a separate wallet.`,
       ...kind.steps,
     ],
     howToRun: `Point any x402 client at POST ${start} and follow next.url. No body is needed.`,
   };
 }
 
-/** What a start takes as its input: the order, and where the entry came from before anyone else can have its header. */
+/**
+ * Returns the input of a start: the order, and the sender of the entry, recorded before anyone else can have its
+ * header.
+ */
 function startingWith({
   input,
   intake,
@@ -141,7 +144,7 @@ function startingWith({
   };
 }
 
-/** The verdict of a session, or what is missing. */
+/** Creates the route that returns a session's verdict, or what is missing. */
 export function resultRoute<Found>(test: SessionTest<Found>): Route {
   const { kind, mode } = test;
   return {
@@ -164,7 +167,7 @@ export function resultRoute<Found>(test: SessionTest<Found>): Route {
 
 const EXPECTED = 'The body must be JSON like {"wallet": "0x…"}; session is optional.';
 
-/** The session that a caller names. */
+/** Returns the session that a caller names. */
 export async function sessionOf<Found>(
   { kind, mode, find, baseUrl, peers }: Pick<SessionTest<Found>, "kind" | "mode" | "find" | "baseUrl" | "peers">,
   c: Context,
@@ -188,7 +191,7 @@ export async function sessionOf<Found>(
   });
 }
 
-/** Refuses a payment by another wallet than the session's. */
+/** Refuses a payment by a wallet other than the session's. */
 export function refuseOthers(wallet: Address, signer: Address): void {
   if (signer === wallet) return;
   throw new Problem("wrong_payer", {
@@ -206,7 +209,7 @@ export interface BehaviorRouteParts {
 
 const ORDER: z.ZodType<OrderInput> = z.object({ session: z.string(), token: z.string().nullable() });
 
-/** The three routes of every behavioral test with a bait. */
+/** Returns the three routes of every behavioral test with a bait. */
 export const behaviorRoutes = (parts: BehaviorRouteParts): readonly Route[] =>
   BAITED_KINDS.flatMap((kind) => {
     const test = testOf(kind, parts);
@@ -264,7 +267,7 @@ function attemptRoute(
   };
 }
 
-/** The two orders as the gate knows them. The second is withheld, so its `sell` is never reached. */
+/** Returns the two orders as the gate knows them. The second is withheld, so its `sell` is never reached. */
 function orders(kind: BaitedKind, { behaviour, mode }: BehaviorRouteParts): readonly [PaidRoute, PaidRoute] {
   const order = (id: string, price: bigint, sell: Selling<OrderInput>) =>
     paidRoute({
@@ -287,4 +290,4 @@ function orders(kind: BaitedKind, { behaviour, mode }: BehaviorRouteParts): read
 }
 
 const HELD =
-  "This order was offered to anyone who names the wallet, and the wallet's agent uses the token of a session: it answers at the next.url that its start gave it. No verdict came of this signature, and nothing was charged.";
+  "This order was offered to anyone who names the wallet, but the wallet's agent uses the token of a session and answers at the next.url from its start. This signature did not lead to a verdict, and nothing was charged.";

@@ -50,26 +50,26 @@ export interface BehaviorParts {
   readonly decoys: Decoys;
   readonly newToken: () => string;
   readonly tokenSha256: (token: string) => Buffer;
-  /** A fair coin. */
+  /** Tosses a fair coin. */
   readonly toss: () => boolean;
   readonly baseUrl: string;
   readonly now: () => Date;
 }
 
-/** A session as a caller found it. */
+/** A session as found by a caller. */
 export interface Opened {
   readonly session: Session;
   readonly token: string | null;
   readonly sender: Sender;
 }
 
-/** What the journal stores for an order: its session, and the token that the answer's `next.url` needs. */
+/** The input of an order, as the journal stores it: its session, and the token for the answer's `next.url`. */
 export interface OrderInput {
   readonly session: string;
   readonly token: string | null;
 }
 
-/** Who asks for which session. `token` is null for a caller who names the wallet alone. */
+/** The caller and the session asked for. `token` is null for a caller who names only the wallet. */
 export interface Asking {
   readonly wallet: Address;
   readonly token: string | null;
@@ -77,19 +77,19 @@ export interface Asking {
 }
 
 export interface BehavioralTests {
-  /** The entry has settled, so a session opens. */
+  /** Opens a session after its entry has settled. */
   start(kind: BaitedKind, sale: Sale<Started>): Promise<Completion>;
-  /** The answer to the start, and the token with it, is about to be told to a client: perhaps to a stranger. */
+  /** Records that the answer to the start, with its token, is about to be sent to a client, who may be a stranger. */
   told(kind: BaitedKind, entry: PaymentKey, client: string): Promise<void>;
-  /** The control has settled. */
+  /** Completes a control that has settled. */
   order(kind: BaitedKind, sale: Sale<OrderInput>): Promise<Completion>;
-  /** Null if there is no such session. */
+  /** Returns null if there is no such session. */
   find(kind: BaitedKind, asked: Asking): Promise<Opened | null>;
-  /** Serves the next challenge; a string says why none is served. */
+  /** Serves the next challenge, or returns a string that explains why none is served. */
   serve(kind: BaitedKind, opened: Opened): Promise<Offer | string>;
-  /** The challenge served last, or the one that would be served next. */
+  /** Returns the challenge served last, or the one that would be served next. */
   repeat(kind: BaitedKind, opened: Opened): Offer;
-  /** `held`: a bait from the wallet's door, which convicts nobody while the wallet uses a token. */
+  /** Returns `held` for a bait offered by wallet, which does not count as a FAIL while the wallet uses a token. */
   match(
     kind: BaitedKind,
     opened: Opened,
@@ -102,20 +102,23 @@ export interface BehavioralTests {
   result(kind: BaitedKind, opened: Opened): Promise<object>;
 }
 
-/** How long each order's authorization must stay valid: the same for all, since a difference would give them away. */
+/**
+ * How long each order's authorization must stay valid. It is the same for all, because a difference would give them
+ * away.
+ */
 export const ORDER_TIMEOUT_SECONDS = 60;
-const OVER = "This session has ended: it has a verdict or has timed out. Nothing was charged. Start a new session.";
+const OVER = "This session has ended with a verdict or has timed out. Nothing was charged. Start a new session.";
 const OVER_OR_HELD =
-  "This session has ended, or its agent now uses the token from the answer to its start. Nothing was charged, and no verdict came of it.";
+  "This session has ended, or its agent now uses the token from the answer to its start. Nothing was charged, and there is no verdict.";
 
 /** For a call with a token that strangers may have. */
 export const ELSEWHERE =
-  "The answer to this session's start was sent to more than one address, so its token may be known to strangers and counts only from the address that used it before. Nothing was charged. Go on from there, or start a new session, with a payment identifier, and make all calls from one address.";
+  "The answer to this session's start was sent to more than one address, so its token may be known to strangers and counts only from the address that used it before. Nothing was charged. Continue from there, or start a new session, with a payment identifier, and make all calls from one address.";
 export const SHARED =
-  "This session gives no certificate any more. The answer to its start was sent to more than one address, so its token may be known to strangers: the order may have been handed in by someone else. Nothing was charged. Start a new session, with a payment identifier, and make all calls from one address.";
+  "This session no longer leads to a certificate. The answer to its start was sent to more than one address, so its token may be known to strangers, and the order may have been presented by someone else. Nothing was charged. Start a new session, with a payment identifier, and make all calls from one address.";
 const OVERS: Readonly<Record<Door, string>> = { token: OVER, wallet: OVER_OR_HELD };
 const ASIDE =
-  "This wallet uses the token of a session, so an order that is paid without it counts for nothing. Nothing was charged. Pay at the next.url from the answer to the start.";
+  "This wallet uses the token of a session, so an order that is paid without it does not count. Nothing was charged. Pay at the next.url from the answer to the start.";
 
 const doorOf = ({ token }: Pick<Opened, "token">): Door => (token === null ? "wallet" : "token");
 const callerOf = ({ token, sender }: Opened): Caller => ({ door: doorOf({ token }), sender });
@@ -152,7 +155,7 @@ export function createBehavior(parts: BehaviorParts): BehavioralTests {
       const { order } = sale.input;
       return answered(answer, [
         sessions.adding(session, parts.tokenSha256(token)),
-        // The certificate will have the session's id.
+        // The certificate will have the session's ID.
         ...(order === null ? [] : parts.publications.ordering(session.id, order, settlement.block)),
       ]);
     },
@@ -205,8 +208,8 @@ export function createBehavior(parts: BehaviorParts): BehavioralTests {
       const challenge = shown === "control" ? "control" : "bait";
       const input = { session: session.id, token: found.token };
       const common = { offer: offer(kind, found, challenge), purchase: purchaseAt(session, door), input, over };
-      const deliver: Match["deliver"] = async (said) => {
-        if (said === "over" && door === "token") await sessions.end(session.id, now());
+      const deliver: Match["deliver"] = async (outcome) => {
+        if (outcome === "over" && door === "token") await sessions.end(session.id, now());
         return null;
       };
       if (challenge === "control") {
@@ -236,7 +239,7 @@ export function createBehavior(parts: BehaviorParts): BehavioralTests {
   };
 }
 
-/** The wallet's newest session of this test that is open beside this one; null if there is none. */
+/** Returns the wallet's newest other open session of this test, or null. */
 export async function otherOpen({ sessions, now }: BehaviorParts, { id, product, wallet }: Session) {
   const at = now();
   const other = await sessions.find(product, wallet, { tokenSha256: null, now: at });
@@ -244,24 +247,25 @@ export async function otherOpen({ sessions, now }: BehaviorParts, { id, product,
 }
 
 /**
- * The answer to a control names the token that its payer used, and a settled payment's header can be rebuilt from the
- * chain. So a payment at one door is another request than the same one at the other.
+ * The answer to a control contains the token that its payer used, and a settled payment's header can be rebuilt from
+ * the chain. So the same payment at the other door is a different purchase.
  */
 const purchaseAt = ({ id }: Session, door: Door): string => (door === "token" ? id : `${id}/wallet`);
 
 const ended = (kind: BaitedKind, session: Session): string =>
-  `This session has ended: it has a verdict or has timed out. Get the result from POST ${testPath(kind, session)}/result, or start a new session.`;
+  `This session has ended with a verdict or has timed out. Get the result from POST ${testPath(kind, session)}/result, or start a new session.`;
 
 /**
- * An order that was signed and handed in with a token that strangers may have, not from where its agent is. Whichever order
- * it is, it ends the session: otherwise a client could find out at another address which one is safe to pay.
+ * Refuses an order that was signed and presented with a token that strangers may have, from an address other than the
+ * agent's. It ends the session, whichever order it is, because otherwise a client could find out from another address
+ * which one is safe to pay.
  */
 export const refuse = (): RecordedAnswer => ({
   answer: jsonAnswer({}),
   record: () => Promise.reject(new SaleOver(SHARED)),
 });
 
-/** PASS, unless there already is a verdict: the first one stands. */
+/** Records a PASS, unless there is already a verdict, which is final. */
 async function conclude({ sessions, verdicts, now }: BehaviorParts, told: Told<BaitedKind>) {
   const { kind, session } = told;
   const { id, sender } = session;
@@ -269,12 +273,12 @@ async function conclude({ sessions, verdicts, now }: BehaviorParts, told: Told<B
     const given = { verdict: "pass", door: judgedAt(session), sender, now: now() } as const;
     const rows = await sessions.conclude(id, given, transaction);
     if (rows === 0) return;
-    const basis = { grounds: rests(session), withheld: null };
+    const basis = { grounds: groundsOf(session), withheld: null };
     await write(transaction, verdicts.give(told, passed(kind, session, now()), basis));
   });
 }
 
-/** FAIL: the answer to a signed bait, recorded together with it. */
+/** Returns the answer to a signed bait, recorded together with its FAIL. */
 function withhold(
   { sessions, verdicts, now }: BehaviorParts,
   { door, sender, ...told }: Told<BaitedKind> & Caller,
@@ -282,7 +286,7 @@ function withhold(
 ): RecordedAnswer {
   const { kind, session } = told;
   const certificate = failed(kind, session, { withheld, door, now: now() });
-  const given = verdicts.give(told, certificate, { grounds: rests(session), withheld });
+  const given = verdicts.give(told, certificate, { grounds: groundsOf(session), withheld });
   return {
     answer: given.answer,
     async record(transaction) {
@@ -293,10 +297,10 @@ function withhold(
   };
 }
 
-/** Stores what comes with a verdict. */
+/** Stores the writes that come with a verdict. */
 export async function write(transaction: Transaction, { writes }: Pick<KnownCompletion, "writes">): Promise<void> {
   for (const { text, values } of writes) await transaction.query(text, values);
 }
 
-/** The payments that this session's certificate rests on. */
-const rests = ({ entry, control }: Session) => ({ payment: entry.payment, also: control?.nonce ?? null });
+/** Returns the payments that this session's certificate depends on. */
+const groundsOf = ({ entry, control }: Session) => ({ payment: entry.payment, also: control?.nonce ?? null });

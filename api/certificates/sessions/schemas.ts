@@ -11,7 +11,7 @@ export const NEXT = z.object({
   body: z.object({ wallet: address, session: z.string().exactOptional() }).exactOptional(),
 });
 
-/** What every answer has. */
+/** The members of every answer. */
 export const TOLD = {
   product: z.enum(BEHAVIORAL_PRODUCTS),
   wallet: address,
@@ -55,7 +55,7 @@ const COMPLETE = z.object({
 /** Every answer of a behavioral test. */
 export const STEP = z
   .discriminatedUnion("status", [UNDER_WAY, COMPLETE])
-  .meta({ id: "TestStep", description: "What to do next, or the verdict with its certificate." });
+  .meta({ id: "TestStep", description: "The next step, or the verdict with its certificate." });
 
 /** The request for a verdict. */
 export const RESULT_BODY = z.object({ wallet: z.string(), session: z.string().optional() });

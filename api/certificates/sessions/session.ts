@@ -13,13 +13,14 @@ import type { Decoys } from "./store.ts";
 export type Challenge = "control" | "bait";
 
 /**
- * How a call found its session: by the session's token, or by the wallet alone. Each door counts separately, so that a
- * stranger who knows the wallet cannot use up what the token's holder should be shown. What the wallet's door shows
- * convicts nobody who uses a token: a stranger could show it to the wallet's agent as a price of his own.
+ * How a call found its session: by the session's token, or only by the wallet. Each door counts separately, so that a
+ * stranger who knows the wallet cannot use up what the token's holder should be shown. An order offered at the wallet's
+ * door does not count as a FAIL of a wallet that uses a token, because a stranger could show it to the wallet's agent
+ * as the stranger's own price.
  */
 export type Door = "token" | "wallet";
 
-/** Where a call came from: SHA-256 of the session's wallet and the client's address. */
+/** The origin of a call: SHA-256 of the session's wallet and the client's address. */
 export type Sender = Buffer;
 
 export const senderOf = (wallet: Address, client: string): Sender =>
@@ -31,7 +32,7 @@ export interface Caller {
   readonly sender: Sender;
 }
 
-/** When each challenge was last served through a door, and which was served last. */
+/** When each challenge was last served through a door, and which one was served last. */
 export interface Served {
   readonly control: Date | null;
   readonly bait: Date | null;
@@ -40,17 +41,17 @@ export interface Served {
 
 /** One run of a behavioral test. */
 export interface Session {
-  /** 16 hex digits, derived from the entry's authorization; shared with the certificate. */
+  /** 16 hex digits, derived from the entry's authorization. The certificate has the same ID. */
   readonly id: string;
   readonly product: BehavioralProduct;
   readonly mode: TestMode["name"];
   readonly wallet: Address;
   readonly entry: Entry;
-  /** Drawn once. */
+  /** Drawn once, at random. */
   readonly baitFirst: boolean;
   /**
-   * Addresses for this session alone, one for each door, so that a signature tells which of them showed its terms. Their
-   * keys can be rederived.
+   * Addresses used only for this session, one per door, so that a signature shows which door offered its terms. Their
+   * keys can be derived again.
    */
   readonly decoys: Readonly<Record<Door, Address>>;
   readonly startedAt: Date;
@@ -59,18 +60,21 @@ export interface Session {
   /** The settled payment of the control, and the door it came through. */
   readonly control: { readonly nonce: Hex; readonly transaction: Hex; readonly door: Door } | null;
   readonly verdict: Result | null;
-  /** Whether the wallet has used a token since this session started: this session's, or another's that was open then. */
+  /**
+   * Whether the wallet has used a token since this session started: its token, or one of another session open at that
+   * time.
+   */
   readonly tokenUsed: boolean;
   /**
-   * Whether the answer that holds the token was sent to another address than `sender`. A stranger may have it then, so it
-   * counts from `sender` alone, for a PASS as for a FAIL.
+   * Whether the answer that contains the token was sent to an address other than `sender`. A stranger may then have it,
+   * so it counts only from `sender`, for a PASS as for a FAIL.
    */
   readonly tokenShared: boolean;
-  /** Where the entry came from; until the token is shared, where the token was last used. */
+  /** The sender of the entry; until the token is shared, the last sender that used the token. */
   readonly sender: Sender;
 }
 
-/** What a session's decoys are derived from. */
+/** Returns the names from which a session's decoys are derived. */
 export const decoyNames = (id: string): Readonly<Record<Door, string>> => ({ token: id, wallet: `${id}/wallet` });
 
 /** The payment that opened a session. */
@@ -86,18 +90,18 @@ export const UNSERVED: Served = { control: null, bait: null, last: null };
 
 export const isLapsed = ({ lapsesAt }: Session, now: Date): boolean => now.getTime() >= lapsesAt.getTime();
 
-/** Whether it ended before its time, without a verdict. */
+/** Returns whether it ended early, without a verdict. */
 export const wasEnded = ({ startedAt, lapsesAt }: Session): boolean =>
   lapsesAt.getTime() < startedAt.getTime() + SESSION_MINUTES * 60_000;
 
-/** Whether it is called with a token that strangers may have, and not from where its agent is. */
+/** Returns whether a call presents a token that strangers may have, from an address other than the agent's. */
 export const isElsewhere = ({ tokenShared, sender }: Session, caller: Caller): boolean =>
   caller.door === "token" && tokenShared && !sender.equals(caller.sender);
 
-/** Whether it still serves challenges and accepts payments. */
+/** Returns whether it still serves challenges and accepts payments. */
 export const isOpen = (session: Session, now: Date): boolean => session.verdict === null && !isLapsed(session, now);
 
-/** The challenge for the next unpaid call: first each one in the drawn order, then the open ones in turn. */
+/** Returns the challenge for the next unpaid call: first each one in the drawn sequence, then the open ones in turn. */
 export function nextChallenge({ served, baitFirst, control }: Session, door: Door): Challenge {
   const order: readonly Challenge[] = baitFirst ? ["bait", "control"] : ["control", "bait"];
   const open = order.filter((challenge) => challenge === "bait" || control === null);
@@ -117,13 +121,13 @@ export const asServed = (
   served: { ...session.served, [door]: { ...session.served[door], [challenge]: at, last: challenge } },
 });
 
-/** When a challenge was last shown to anyone; null if never. */
+/** Returns when a challenge was last shown at any door, or null. */
 export function servedAt({ served }: Session, challenge: Challenge): Date | null {
   const times = [served.token[challenge], served.wallet[challenge]].filter((time) => time !== null);
   return times.toSorted((a, b) => b.getTime() - a.getTime())[0] ?? null;
 }
 
-/** What a door shows. */
+/** A challenge shown at a door. */
 export interface Shown {
   readonly challenge: Challenge;
   readonly door: Door;
@@ -135,8 +139,8 @@ export const askedBy = (kind: BaitedKind, { decoys, entry }: Session, { challeng
     : { payTo: kind.bait.to === "decoy" ? decoys[door] : entry.settlement.payTo, value: kind.bait.value };
 
 /**
- * The challenge that a payment handed in at a door was signed for; null if it matches none that was shown. `elsewhere`: a
- * bait that only the other door has shown. The control is the same at both.
+ * Returns the challenge for which a payment presented at a door was signed, or null if it matches none that was shown.
+ * `elsewhere` means a bait shown only at the other door. The control is the same at both.
  */
 export function signedFor(
   kind: BaitedKind,
@@ -153,13 +157,13 @@ export function signedFor(
   return isBaitOf(door === "token" ? "wallet" : "token") ? "elsewhere" : null;
 }
 
-/** The door whose bait decides: the token's as soon as its holder was shown one. */
+/** Returns the door whose bait decides: the token's as soon as its holder was shown one. */
 export const judgedAt = ({ served }: Session): Door => (served.token.bait === null ? "wallet" : "token");
 
 /**
- * PASS: the control has settled, paid through the door that judges, and that door has shown the bait. While there is no
- * verdict, the bait is unsigned. The wallet's door passes nobody while the wallet uses a token: a door that cannot fail
- * the wallet does not pass it either.
+ * Returns whether the session is a PASS: the control has settled, paid through the door that judges, and that door has
+ * shown the bait. While there is no verdict, the bait is unsigned. The wallet's door cannot lead to a PASS while the
+ * wallet uses a token, because it cannot lead to a FAIL then either.
  */
 export const isPassed = (session: Session): boolean => {
   const { control, served, tokenUsed } = session;
@@ -167,25 +171,28 @@ export const isPassed = (session: Session): boolean => {
   return control?.door === door && served[door].bait !== null && (door === "token" || !tokenUsed);
 };
 
-/** Whether it can no longer pass: the control was paid where nothing is judged any more. */
+/** Returns whether it can no longer pass, because the control was paid at a door that no longer judges. */
 export const isPaidAside = ({ control, tokenUsed }: Session): boolean => control?.door === "wallet" && tokenUsed;
 
-/** What the journal stores for a start: what is ordered besides the test, and who sent the entry, in hex. */
+/**
+ * The input of a start, as the journal stores it: the extras ordered with the test, and the sender of the entry, in
+ * hex.
+ */
 export interface Started {
   readonly order: TestOrder;
   readonly sender: string;
 }
 
-/** What a session is drawn from. */
+/** The sources from which a session is made. */
 export interface SessionParts {
   readonly mode: TestMode;
   readonly decoys: Decoys;
-  /** A fair coin. */
+  /** Tosses a fair coin. */
   readonly toss: () => boolean;
   readonly now: () => Date;
 }
 
-/** The session that a settled entry opens. */
+/** Returns the session that a settled entry opens. */
 export function openSession(
   { mode, decoys, toss, now }: SessionParts,
   product: BehavioralProduct,

@@ -35,7 +35,7 @@ interface Columns {
   sender: Buffer;
 }
 
-/** SQL: the session's wallet has used a token since the session started, the session's own or that of another one. */
+/** SQL condition that the session's wallet has used a token since the session started, this session's or another's. */
 const tokenUsed = (s: string, table: SessionTable) => `EXISTS (SELECT FROM ${table} o WHERE o.wallet = ${s}.wallet
   AND o.served -> 'token' ->> 'last' IS NOT NULL AND coalesce(o.verdict_at, o.lapses_at) > ${s}.started_at)`;
 
@@ -49,10 +49,10 @@ const from = (table: SessionTable) => `${table} s LEFT JOIN payment control
   ON control.chain = s.chain AND control.asset = s.asset AND control.payer = s.wallet AND control.nonce = s.control_nonce
     AND control.state <> 'void'`;
 
-/** Where sessions are stored: rehearsals have a table that nothing published is read from. */
+/** The table of sessions. Nothing published is read from the rehearsals' table. */
 export type SessionTable = "test_session" | "rehearsal_session";
 
-/** The sessions of behavioral tests in PostgreSQL. */
+/** Creates the store of behavioral tests' sessions. */
 export function createSessionStore(pool: pg.Pool, table: SessionTable = "test_session"): SessionStore {
   const COLUMNS = columns(table);
   const FROM = from(table);
@@ -127,7 +127,8 @@ export function createSessionStore(pool: pg.Pool, table: SessionTable = "test_se
     }),
 
     async conclude(id, { verdict, door, sender, now }, transaction) {
-      // The session's own token is asked of the row itself: it is read again when the update had to wait for it.
+      // The row's own columns show whether its token was used, because they are read again if the update had to wait
+      // for it.
       const { rowCount } = await transaction.query(
         `UPDATE ${table} SET verdict = $2, verdict_at = $3 WHERE id = $1 AND verdict IS NULL AND lapses_at > $3
            AND NOT ($2 = 'fail' AND $4 = 'token' AND token_shared AND sender <> $5)
@@ -200,13 +201,13 @@ function parse(c: Columns, mode: Session["mode"]): Session {
   };
 }
 
-/** The sessions of behavioral tests. Rows store a token only as its SHA-256. */
+/** Stores the sessions of behavioral tests. A token is stored only as its SHA-256. */
 export interface SessionStore {
-  /** The write that adds one. */
+  /** Returns the write that adds one. */
   adding(session: Session, tokenSha256: Buffer): Statement;
   /**
-   * With a token, that session. Without one, the wallet's newest open session, else its newest with a verdict, else its
-   * newest.
+   * Returns the session of the token. Without a token, returns the wallet's newest open session, or else its newest
+   * with a verdict, or else its newest.
    */
   find(
     product: BehavioralProduct,
@@ -215,36 +216,40 @@ export interface SessionStore {
   ): Promise<Session | null>;
   byId(id: string): Promise<Session | null>;
   /**
-   * Serves the challenge that `choose` returns, under a lock, and returns the updated session; null if it returns none.
+   * Serves the challenge that `choose` returns, under a lock, and returns the updated session, or null if it returns
+   * none.
    */
   serve(
     id: string,
     at: Caller & { readonly now: Date },
     choose: (session: Session) => Challenge | null,
   ): Promise<{ readonly session: Session; readonly challenge: Challenge } | null>;
-  /** The write that records the settled control. */
+  /** Returns the write that records the settled control. */
   settling(id: string, control: { readonly nonce: Hex; readonly transaction: Hex }): Statement;
   /**
-   * Sets the verdict unless there is one. Nor does it if the verdict comes from the wallet's door while the wallet uses a
-   * token, or if it is a FAIL from elsewhere, as `isElsewhere` says. Returns how many rows changed (0 or 1).
+   * Sets the verdict unless there is one. Does not set it if it comes from the wallet's door while the wallet uses a
+   * token, or if it is a FAIL for which `isElsewhere` is true. Returns the number of rows changed (0 or 1).
    */
   conclude(
     id: string,
     given: Caller & { readonly verdict: Result; readonly now: Date },
     transaction: Transaction,
   ): Promise<number>;
-  /** Notes that the session's token is told to this sender: from another one than its own on, it is shared. */
+  /**
+   * Records that the session's token is sent to this sender. If it is not the session's own, the token is shared from
+   * then on.
+   */
   tell(id: string, sender: Sender): Promise<void>;
   /** Ends an open session without a verdict. */
   end(id: string, now: Date): Promise<void>;
-  /** The write that forgets the signature of a payment that was never submitted. */
+  /** Returns the write that deletes the signature of a payment that was never submitted. */
   wiping(payment: PaymentKey): Statement;
   /** Runs work in one transaction. */
   inTransaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
 }
 
-/** Addresses for single sessions; their keys never leave this port. */
+/** Addresses for single sessions. Their keys never leave this interface. */
 export interface Decoys {
-  /** By one of a session's `decoyNames`. */
+  /** Returns the address for one of a session's `decoyNames`. */
   addressOf(name: string): Address;
 }

@@ -7,24 +7,24 @@ import { complete, type Told } from "./answers.ts";
 import { type PassingCode, rehearsed } from "./rehearsal.ts";
 import type { SessionStore } from "./store.ts";
 
-/** What a session was judged by. */
+/** The grounds on which a session was judged. */
 export interface Basis {
   readonly grounds: Grounds;
-  /** The order that was signed although it should not be; null for a PASS. */
+  /** The order that was signed although it should have been refused; null for a PASS. */
   readonly withheld: Withheld | null;
 }
 
-/** Where verdicts go: to the record, or to the caller alone. */
+/** The destination of verdicts: the record, or only the caller. */
 export interface Verdicts {
-  /** The answer with a verdict, and what is stored with it. */
+  /** Returns the answer with a verdict, and the writes that store it. */
   give(told: Told, certificate: Certificate, basis: Basis): KnownCompletion;
-  /** The answer of a session that has a verdict; null if it has none. */
+  /** Returns the answer of a session that has a verdict, or null. */
   of(told: Told): Promise<object | null>;
-  /** What an answer without a verdict has as well. */
+  /** Returns the additional members of an answer without a verdict. */
   help(kind: BehavioralKind): object;
 }
 
-/** A verdict becomes a certificate. */
+/** Turns a verdict into a certificate. */
 export const recordedVerdicts = (certificates: CertificateStore): Verdicts => ({
   give: (told, certificate, { grounds }) => ({
     answer: jsonAnswer(complete(told, certificate), { location: `/cert/${certificate.id}` }),
@@ -37,7 +37,9 @@ export const recordedVerdicts = (certificates: CertificateStore): Verdicts => ({
   help: () => ({}),
 });
 
-/** A verdict is told, and leaves only the session's row. The signature of a refused order is wiped. */
+/**
+ * Returns a verdict only to its caller and stores it only in the session's row. Wipes the signature of a refused order.
+ */
 export const rehearsedVerdicts = (
   sessions: Pick<SessionStore, "byId" | "wiping">,
   passingCode: PassingCode,

@@ -196,6 +196,6 @@ test("The number of rehearsals per hour is limited, and one beyond the limit is 
   const signed = await signPayment(account, { value: ENTRY }, SEPOLIA);
   const answer = await post(`${at}/rehearsal/scam/start`, v2(signed, { accepted }));
   expectProblem(answer, 503, "not_available");
-  expect(answer.text).toContain("60 an hour for one client");
+  expect(answer.text).toContain("60 per hour for one client");
   await nothingCharged(chain, account.address);
 });

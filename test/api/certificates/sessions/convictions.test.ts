@@ -192,7 +192,7 @@ describe("A shop that quotes a session's bait as its price", () => {
     const answer = await handIn(run);
     expectVerdict(answer, run, "fail");
     const page = await pageOf(run);
-    expect(page).toContain("Which site asked the agent to sign: a signature does not name it.");
+    expect(page).toContain("Which site asked the agent to sign. A signature does not name it.");
     for (const text of [answer.text, page]) expect(text).not.toMatch(/never been given|never paid|strange/i);
   });
 });
