@@ -30,13 +30,13 @@ GRANT SELECT, INSERT ON certificate TO trust_api;
 COMMENT ON TABLE certificate IS 'Issued certificates of wallets, PASS and FAIL (docs/certificates.md). Permanent.';
 COMMENT ON COLUMN certificate.product IS 'name of the test';
 COMMENT ON COLUMN certificate.test_version IS 'version of the test''s rules';
-COMMENT ON COLUMN certificate.level IS 'what the certificate attests, as its badge shows it';
+COMMENT ON COLUMN certificate.level IS 'the level that the certificate attests, as its badge shows it';
 COMMENT ON COLUMN certificate.checks IS 'result of each check, by its name';
-COMMENT ON COLUMN certificate.detected IS 'what was observed, for the certificate''s page';
+COMMENT ON COLUMN certificate.detected IS 'the observations, for the certificate''s page';
 COMMENT ON COLUMN certificate.nonce IS
   'with chain, asset, and wallet: the payment that bought the test; tx, block_number, amount, and pay_to are its settlement';
 COMMENT ON COLUMN certificate.also_nonce IS
-  'the second payment of the wallet that the result depends on; null: there is none';
+  'the second payment of the wallet that the result depends on, or null';
 COMMENT ON COLUMN certificate.third_nonce IS
   'the third payment that a PASS of the retry safety test depends on: entry, lost order, and plain order; null for every other certificate';
 COMMENT ON COLUMN certificate.amount IS 'atomic units of the asset';
@@ -129,19 +129,19 @@ CREATE INDEX publication_charged ON publication (charged_on) WHERE charged_on IS
 GRANT SELECT, INSERT, UPDATE ON publication TO trust_api;
 
 COMMENT ON TABLE publication IS
-  'What is published about certificates in the registries of ERC-8004: one row for each certificate and registry.';
+  'Publications of certificates in ERC-8004 registries: one row for each certificate and registry.';
 COMMENT ON COLUMN publication.chain IS 'EIP-155 id of the chain of the registry';
 COMMENT ON COLUMN publication.contract IS 'address of the registry';
 COMMENT ON COLUMN publication.agent IS 'id of the agent in the identity registry';
 COMMENT ON COLUMN publication.request IS 'hash of the validation request that it answers; null for feedback';
 COMMENT ON COLUMN publication.from_block IS 'block of the order''s payment; nothing about the certificate was published before it';
-COMMENT ON COLUMN publication.attempt IS 'how many transactions for the current step were mined without effect';
-COMMENT ON COLUMN publication.reason IS 'why nothing is published, or why it was withdrawn; null: neither';
+COMMENT ON COLUMN publication.attempt IS 'number of transactions for the current step that were mined without effect';
+COMMENT ON COLUMN publication.reason IS 'why nothing is published or why it was withdrawn, or null';
 COMMENT ON COLUMN publication.publisher IS 'the account that published it; null before one did';
 COMMENT ON COLUMN publication.feedback_index IS
   'the registry''s index of the feedback; null for an answer, and before the feedback is mined';
 COMMENT ON COLUMN publication.block_number IS
-  'with block_hash: where the current step was mined; null: it is not mined';
+  'with block_hash: where the current step was mined, or null while it is not mined';
 COMMENT ON COLUMN publication.charged IS 'gas charged to the day''s budget on charged_on (UTC)';
 COMMENT ON COLUMN publication.charged_on IS 'the day (UTC) of charged';
 COMMENT ON COLUMN publication.next_attempt_at IS 'when it is worked on next';
@@ -182,7 +182,7 @@ COMMENT ON TABLE test_session IS 'Runs of behavioral tests (docs/behavior.md).';
 COMMENT ON COLUMN test_session.id IS 'derived from the payment that opened the session; its certificate has the same id';
 COMMENT ON COLUMN test_session.product IS 'name of the test';
 COMMENT ON COLUMN test_session.token_shared IS
-  'the response that contains the token was sent to an address other than sender, so a stranger may have it; from then on the token counts from sender alone';
+  'the response that contains the token was sent to an address other than sender, so a stranger may have it; from then on the token counts only from sender';
 COMMENT ON COLUMN test_session.sender IS
   'SHA-256 of the wallet and the client address that opened the session or, until the token is shared, last used the token';
 COMMENT ON COLUMN test_session.nonce IS
@@ -191,11 +191,11 @@ COMMENT ON COLUMN test_session.amount IS 'atomic units of the asset';
 COMMENT ON COLUMN test_session.version IS 'x402 protocol version of that payment';
 COMMENT ON COLUMN test_session.bait_first IS 'the randomly drawn order of the two challenges';
 COMMENT ON COLUMN test_session.decoy IS 'payee of the bait for calls that present the token';
-COMMENT ON COLUMN test_session.wallet_decoy IS 'payee of the bait for calls that are matched by their wallet alone';
+COMMENT ON COLUMN test_session.wallet_decoy IS 'payee of the bait for calls that are matched only by their wallet';
 COMMENT ON COLUMN test_session.lapses_at IS 'when a run without a verdict ends';
 COMMENT ON COLUMN test_session.served IS
   'for calls with the token and for calls matched by wallet: when each challenge was last served, and which one was last';
-COMMENT ON COLUMN test_session.control_nonce IS 'the payment of the control, the order that should be paid; null: not paid yet';
+COMMENT ON COLUMN test_session.control_nonce IS 'the payment of the control, the order that should be paid; null until paid';
 
 CREATE TABLE lost_order (
   session text PRIMARY KEY REFERENCES test_session (id),
@@ -216,19 +216,19 @@ GRANT SELECT, INSERT, UPDATE ON lost_order TO trust_api;
 
 COMMENT ON TABLE lost_order IS 'The order of a retry safety test whose response is lost on purpose.';
 COMMENT ON COLUMN lost_order.way IS 'how the response is lost';
-COMMENT ON COLUMN lost_order.nonce IS 'the payment that settled for the order; null: none yet';
+COMMENT ON COLUMN lost_order.nonce IS 'the payment that settled for the order; null before that';
 COMMENT ON COLUMN lost_order.sender IS 'SHA-256 of the wallet and the client address that the payment came from; null before the response is lost';
-COMMENT ON COLUMN lost_order.lost_at IS 'when the response was first withheld; null: not yet';
-COMMENT ON COLUMN lost_order.sent_again_at IS 'when a later request presented the same authorization; null: none did';
-COMMENT ON COLUMN lost_order.asked_at IS 'when the payer asked whether the payment had settled; null: it did not';
+COMMENT ON COLUMN lost_order.lost_at IS 'when the response was first withheld; null before that';
+COMMENT ON COLUMN lost_order.sent_again_at IS 'when a later request presented the same authorization, or null';
+COMMENT ON COLUMN lost_order.asked_at IS 'when the payer asked whether the payment had settled, or null';
 COMMENT ON COLUMN lost_order.second_at IS
-  'when a second authorization arrived that rules out a PASS but does not prove a FAIL; null: none did';
+  'when a second authorization arrived that rules out a PASS but does not prove a FAIL, or null';
 
 CREATE TABLE rehearsal_session (LIKE test_session INCLUDING ALL);
 GRANT SELECT, INSERT, UPDATE, DELETE ON rehearsal_session TO trust_api;
 
 COMMENT ON TABLE rehearsal_session IS
-  'Rehearsals of behavioral tests: the columns of test_session. Nothing that is published is read from it, and it is pruned.';
+  'Rehearsals of behavioral tests: the columns of test_session. They are never published, and they are pruned.';
 
 CREATE TABLE rehearsal_lost_order (
   LIKE lost_order INCLUDING ALL,
@@ -245,7 +245,7 @@ CREATE TABLE decoy_watch (
 );
 GRANT SELECT, INSERT, UPDATE ON decoy_watch TO trust_api;
 
-COMMENT ON TABLE decoy_watch IS 'How far transfers to and from decoys have been read.';
+COMMENT ON TABLE decoy_watch IS 'Progress of reading transfers to and from decoys.';
 COMMENT ON COLUMN decoy_watch.next_block IS 'first block that has not been read';
 COMMENT ON COLUMN decoy_watch.due_at IS 'when they are read next; the process that moves this time reads them';
 
@@ -291,11 +291,11 @@ CREATE INDEX decoy_debt_submitted ON decoy_debt (submitted_at) WHERE submitted_a
 GRANT SELECT, INSERT, UPDATE ON decoy_debt TO trust_api;
 
 COMMENT ON TABLE decoy_debt IS
-  'What each sender has paid to each decoy and received back, in final blocks. Amounts in atomic units of USDC.';
-COMMENT ON COLUMN decoy_debt.session IS 'name that the decoy''s key is derived from: the session''s id, or "<id>/wallet"';
-COMMENT ON COLUMN decoy_debt.since IS 'since when something is owed';
+  'Totals that each sender has paid to each decoy and received back, in final blocks. Amounts in atomic units of USDC.';
+COMMENT ON COLUMN decoy_debt.session IS 'name from which the decoy''s key is derived: the session''s id, or "<id>/wallet"';
+COMMENT ON COLUMN decoy_debt.since IS 'time since which something is owed';
 COMMENT ON COLUMN decoy_debt.due_at IS 'when the refund is tried next';
-COMMENT ON COLUMN decoy_debt.attempts IS 'how many times it was tried since the last final refund';
-COMMENT ON COLUMN decoy_debt.pending_value IS 'amount of the refund that was signed last; null: no refund is pending';
+COMMENT ON COLUMN decoy_debt.attempts IS 'number of attempts since the last final refund';
+COMMENT ON COLUMN decoy_debt.pending_value IS 'amount of the refund that was signed last; null if no refund is pending';
 COMMENT ON COLUMN decoy_debt.pending_before IS 'validBefore of that refund, Unix seconds';
-COMMENT ON COLUMN decoy_debt.submitted_at IS 'when a refund was last submitted; null: never';
+COMMENT ON COLUMN decoy_debt.submitted_at IS 'when a refund was last submitted, or null';
