@@ -18,7 +18,7 @@ import type { Call } from "../platform/relayer/form.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { Task } from "./store.ts";
 
-/** What ends a held payment. */
+/** The call that ends a held payment. */
 export interface Ending {
   readonly decision: "release" | "refund";
   readonly info: PaymentInfo;
@@ -26,11 +26,11 @@ export interface Ending {
   readonly verdict: Hex;
 }
 
-/** The call that releases or refunds a payment. */
+/** Returns the data of the call that releases or refunds a payment. */
 export const endingData = ({ decision, info, record, verdict }: Ending): Hex =>
   encodeFunctionData({ abi: escrowAbi, functionName: decision, args: [info, record, verdict] });
 
-/** Multicall3's call for several calls, each of which may fail without the others. */
+/** Returns the data of Multicall3's call for several calls, each of which may fail without affecting the others. */
 const aggregateData = (calls: readonly { readonly to: Address; readonly data: Hex }[]): Hex => {
   const each = calls.map(({ to: target, data: callData }) => ({ target, allowFailure: true, callData }));
   return encodeFunctionData({ abi: multicall3Abi, functionName: "aggregate3", args: [each] });
@@ -51,7 +51,10 @@ const verdictDomain = ({ network, contract: verifyingContract }: Decided) => {
   return { name: "Agent Payment Trust Escrow", version: "1", chainId, verifyingContract };
 };
 
-/** What the arbiter signs, so that anybody can carry its verdict: EIP-712, as `contracts/Escrow.sol` has it. */
+/**
+ * Returns the typed data that the arbiter signs, so that anyone can carry its verdict: EIP-712, as in
+ * `contracts/Escrow.sol`.
+ */
 export const verdictTypedData = (task: Decided, record: Hex) => ({
   domain: verdictDomain(task),
   types: { Verdict: VERDICT_MEMBERS },
@@ -59,7 +62,7 @@ export const verdictTypedData = (task: Decided, record: Hex) => ({
   message: { paymentId: task.payment, release: task.decision === "release", record },
 });
 
-/** The digest of the same. */
+/** Returns the digest of this typed data. */
 export function verdictDigest(task: Decided, record: Hex): Hex {
   const { network, contract, payment, decision } = task;
   const domain = domainHashes(`${network} ${contract}`, () => domainHash(verdictDomain(task)));
@@ -67,15 +70,15 @@ export function verdictDigest(task: Decided, record: Hex): Hex {
   return typedDigest(domain, VERDICT + bytes32Word(payment) + isRelease + bytes32Word(record));
 }
 
-/** A call without its sender, who may be anybody. */
+/** A call without its sender, who can be anyone. */
 export interface Carriable {
   readonly to: Address;
   readonly data: Hex;
-  /** The most gas that it uses. It calls no stranger's code, so nobody can make it use more. */
+  /** The most gas that it uses. It calls no other party's code, so its gas use cannot be driven up. */
   readonly gas: bigint;
 }
 
-/** What a transaction of outcomes may use besides, and around each call with the gas that cannot be handed on. */
+/** The extra gas of a transaction of outcomes, and of each call, including the gas that cannot be forwarded. */
 const GAS = { transaction: 60_000n, call: 10_000n };
 const AGGREGATE = parseAbi([
   "struct Call3 { address target; bool allowFailure; bytes callData; }",
@@ -89,24 +92,24 @@ const selectorOf = (name: string): Hex => {
   if (event === undefined) throw new Error(`the escrow has no event ${name}`);
   return toEventSelector(event);
 };
-/** The payment's id is the first indexed member of both. */
+/** The payment's ID is the first indexed member of both. */
 const ENDED = new Map<string | undefined, "release" | "refund">([
   [selectorOf("Released"), "release"],
   [selectorOf("Refunded"), "refund"],
 ]);
 
-/** What the first transaction for an outcome is for, the only one that it may share. */
+/** Returns the purpose of the first transaction for an outcome, the only one that it may share with others. */
 export const outcomePurpose = (payment: Hex, decision: "release" | "refund"): Hex =>
   keccak256(`${payment}${DECISIONS[decision].slice(2)}`);
 
-/** One transaction for all of these calls, each of which may fail without the others. */
+/** Returns one transaction for all of these calls, each of which may fail without affecting the others. */
 export const outcomeBatch = (calls: readonly Carriable[]): Call => ({
   to: MULTICALL3,
   data: aggregateData(calls),
   gas: calls.reduce((sum, { gas }) => sum + GAS.call + (gas * 64n) / 63n, GAS.transaction),
 });
 
-/** Which of the calls would succeed at the head, in their order, sent as they will be. */
+/** Returns which of the calls would succeed at the head, in their order, if sent as one transaction. */
 export async function succeedingIn(
   client: PublicClient,
   sender: Address,
@@ -118,8 +121,8 @@ export async function succeedingIn(
 }
 
 /**
- * The purposes that a mined transaction of outcomes has served, by its events; null for any other transaction. Our
- * relayers send nothing but outcomes to Multicall3.
+ * Returns the purposes that a mined transaction of outcomes has served, according to its events, or null for any other
+ * transaction. Our relayers send only outcomes to Multicall3.
  */
 export function servedBy({ to, logs }: Pick<TransactionReceipt, "to" | "logs">): readonly Hex[] | null {
   if (to?.toLowerCase() !== MULTICALL3) return null;

@@ -5,14 +5,14 @@ import { gasCharged } from "./payment.ts";
 import type { EscrowSender } from "./sender-chain.ts";
 import type { EscrowStore, Task } from "./store.ts";
 
-/** How many outcomes a process has under way at most: some transactions full of them. */
-const AT_ONCE = 200;
+/** The most outcomes that a process has in progress: a few full transactions. */
+const MOST_IN_PROGRESS = 200;
 const LOOK_AGAIN_SECONDS = 4;
 const LATE_NODE_SECONDS = 1;
 const HOLD_GONE_SECONDS = 60;
-/** Blocks that a pass looks at: one call each, whatever they have ended. */
+/** Blocks checked in one pass, with one call each, however many outcomes they contain. */
 const BLOCKS_A_PASS = 64;
-/** Finality takes minutes; a reorganization before it is found out by then. */
+/** Finality takes minutes. A reorganization before that is noticed within this time. */
 const BLOCK_LOOK_SECONDS = 30;
 
 export interface CarryingParts {
@@ -28,11 +28,11 @@ export interface CarryingParts {
 
 /** Carries decisions to the chain until they are final there. */
 export interface Carrying {
-  /** Starts on what is due, as far as there is room, and waits for none of it; returns how many it started. */
+  /** Starts due tasks as far as there is room, without waiting for them. Returns the number started. */
   settleDue(): Promise<number>;
-  /** Looks at the blocks of outcomes that are not final yet. */
+  /** Checks the blocks of outcomes that are not final yet. */
   watchMined(): Promise<void>;
-  /** Resolves when nothing that was started is under way. */
+  /** Resolves when no task is in progress. */
   idle(): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export function createCarrying(parts: CarryingParts): Carrying {
   };
   return {
     async settleDue() {
-      const room = AT_ONCE - underWay.size;
+      const room = MOST_IN_PROGRESS - underWay.size;
       if (room === 0) return 0;
       const tasks = await parts.store.take(room);
       for (const task of tasks) start(task);
@@ -57,7 +57,7 @@ export function createCarrying(parts: CarryingParts): Carrying {
   };
 }
 
-/** One step of a task: send what is missing, or find what ended it. Failed reads are repeated. */
+/** Takes one step of a task: sends what is missing, or finds what ended the hold. Failed reads are repeated. */
 async function settle(parts: CarryingParts, task: Task): Promise<void> {
   const { payment, decision } = task;
   try {
@@ -72,7 +72,8 @@ async function step(parts: CarryingParts, task: Task): Promise<void> {
   const { store, chain, sender } = parts;
   const { status, refundableFrom, time, block } = await chain.state(task);
   if (status === "none") {
-    // Another node has seen the hold. Where this one has got as far, a reorganization removed it; it may come back.
+    // Another node has seen the hold. If this node is past that block, a reorganization removed the hold; it may come
+    // back.
     const isLate = block < task.heldBlock;
     return store.lookAgain(task, isLate ? LATE_NODE_SECONDS : HOLD_GONE_SECONDS);
   }
@@ -81,7 +82,8 @@ async function step(parts: CarryingParts, task: Task): Promise<void> {
       if (time < task.contestUntil) return store.lookAgain(task, task.contestUntil - time);
       return close(parts, task, time >= refundableFrom);
     }
-    // The arbiter may refund sooner, but the clock alone decided, and a reorganization may have held it again later.
+    // The arbiter could refund sooner, but only the clock decided, and a reorganization may have moved the hold to a
+    // later block.
     const open = inTime(task, time);
     const isEarly = open.record === null && time < refundableFrom;
     if (isEarly) return store.lookAgain(open, pauseFor(refundableFrom - time));
@@ -94,7 +96,7 @@ async function step(parts: CarryingParts, task: Task): Promise<void> {
   return store.mined(task, { ...outcome, gas: null });
 }
 
-/** From here on no contest can change what is sent. Where one came first, its answer makes the task due. */
+/** After this, a contest cannot change what is sent. If a contest came first, its answer makes the task due. */
 async function close(parts: CarryingParts, task: Task, isRefundable: boolean): Promise<void> {
   const gas = gasCharged({ decision: "release", isContestable: true }, task.info.maxAmount);
   const closed = await parts.store.closeWindow(task.payment, { isRefundable, gas });
@@ -104,12 +106,12 @@ async function close(parts: CarryingParts, task: Task, isRefundable: boolean): P
   if (record === null)
     parts.log.warn(
       { payment: task.payment },
-      "a contest had no answer when the hold became refundable; it is refunded",
+      "a contest had no answer when the hold became refundable, so the hold is refunded",
     );
   return settle(parts, { ...task, decision: closed, record, contestUntil: null });
 }
 
-/** After `authorizationExpiry` nothing is released: then the clock gives the money back, in nobody's name. */
+/** After `authorizationExpiry`, nothing can be released, so the clock refunds the buyer, without a record. */
 const inTime = (task: Task, time: number): Task =>
   task.decision === "release" && time >= task.info.authorizationExpiry
     ? { ...task, decision: "refund", record: null }
@@ -120,8 +122,8 @@ const pauseFor = (seconds: number): number => Math.min(Math.max(seconds, LOOK_AG
 async function watch({ store, chain, log }: CarryingParts): Promise<void> {
   if (!(await store.hasMined())) return;
   const blocks = await store.blocks(await chain.final(), BLOCKS_A_PASS);
-  const standings = await Promise.all(blocks.map((block) => chain.standing(block)));
-  const found = (wanted: (typeof standings)[number]) => blocks.filter((_, place) => standings[place] === wanted);
+  const states = await Promise.all(blocks.map((block) => chain.blockState(block)));
+  const found = (wanted: (typeof states)[number]) => blocks.filter((_, place) => states[place] === wanted);
   for (const block of found("final"))
     for (const { payment, decision, found } of await store.finish(block))
       log.error({ payment, decision, final: found }, "an escrow payment did not end as decided");
@@ -132,18 +134,21 @@ async function watch({ store, chain, log }: CarryingParts): Promise<void> {
 
 const DECIDED = "decided";
 
-/** What this process has stored of its payments, as it happens. What others store is not heard of: look now and then. */
+/**
+ * Notifies of what this process stores about payments. It does not hear what other processes store, so poll now and
+ * then.
+ */
 export interface Notices {
   /** Calls `hear` after each decision that is stored. */
   onDecided(hear: () => void): void;
-  /** Resolves with what ended the payment's hold once it is stored, or with null when nobody wants to know any more. */
+  /** Resolves with the end of the payment's hold once it is stored, or with null when `unwanted` aborts. */
   ended(payment: Hex, unwanted: AbortSignal): Promise<HoldEnd | null>;
 }
 
-/** The same store, and notices of what it stores. */
+/** Returns the same store, and notices of what it stores. */
 export function withNotices(store: EscrowStore): { readonly store: EscrowStore; readonly notices: Notices } {
   const stored = new EventEmitter<Record<string, [outcome?: HoldEnd]>>().setMaxListeners(0);
-  const told: EscrowStore = {
+  const notifying: EscrowStore = {
     ...store,
     async decide(...decision) {
       const became = await store.decide(...decision);
@@ -163,5 +168,5 @@ export function withNotices(store: EscrowStore): { readonly store: EscrowStore; 
         () => null,
       ),
   };
-  return { store: told, notices };
+  return { store: notifying, notices };
 }

@@ -30,7 +30,7 @@ import {
   TIMEOUT_SECONDS,
 } from "./payment.ts";
 
-/** What ended a hold, and the block that shows it. */
+/** The end of a hold, and the block that shows it. */
 export interface HoldEnd extends Block {
   readonly decision: Decision;
   readonly transaction: Hex;
@@ -41,44 +41,44 @@ export interface Block {
   readonly blockHash: Hex;
 }
 
-/** What the contract says of a payment at the head. */
+/** A payment's state at the head, according to the contract. */
 export interface HoldState {
   readonly status: EscrowStatus;
-  /** From then on anyone may refund it; Unix seconds of the chain. */
+  /** The time from which anyone may refund it, in Unix seconds of the chain. */
   readonly refundableFrom: number;
-  /** The head's time, Unix seconds, and its number. */
+  /** The head's time, in Unix seconds, and its number. */
   readonly time: number;
   readonly block: number;
 }
 
 /** Our own view of the escrow contracts. Every method rejects if the chain cannot be read. */
 export interface EscrowChain {
-  /** Searches the contracts' logs, newest first; null if there is none. */
+  /** Searches the contracts' logs, newest first. Returns null if there is no such hold. */
   holdById(payment: Hex): Promise<Hold | null>;
-  /** Every hold that a transaction made, in their order. */
+  /** Returns every hold that a transaction made, in order. */
   holdsByTransaction(transaction: Hex): Promise<readonly Hold[]>;
   state(hold: { readonly contract: Address; readonly payment: Hex }): Promise<HoldState>;
-  /** Whether an account, or a contract by ERC-1271, signed the digest. */
+  /** Returns whether an account, or a contract by ERC-1271, signed the digest. */
   isSigned(signer: Address, digest: Hex, signature: Hex): Promise<boolean>;
-  /** The same at a block; null: the head. Rejects if the node does not have that block's state. */
+  /** Does the same at a block, or at the head if null. Rejects if the node does not have that block's state. */
   isSignedAt(
     block: number | null,
     signed: { readonly signer: Address; readonly digest: Hex; readonly signature: Hex },
   ): Promise<boolean>;
-  /** What released or refunded a payment; null if nothing has yet. */
+  /** Returns what released or refunded a payment, or null before that. */
   outcome(hold: { readonly contract: Address; readonly payment: Hex }): Promise<HoldEnd | null>;
-  /** The newest final block, by two readings. */
+  /** Returns the newest final block, according to two readings. */
   final(): Promise<number>;
-  /** What has become of a block, by three readings before it counts as final. */
-  standing(block: Block): Promise<"pending" | "final" | "unknown">;
-  /** Unix seconds of the head. */
+  /** Returns the state of a block, which counts as final only after three readings. */
+  blockState(block: Block): Promise<"pending" | "final" | "unknown">;
+  /** Returns the head's time in Unix seconds. */
   time(): Promise<number>;
 }
 
-/** Those that ask at the same time share a call. */
+/** Concurrent callers share a call. */
 const READS = { most: 100, underWay: 4, waitMs: 5 };
 
-/** One payment, as one contract knows it. */
+/** A payment in one contract. */
 export interface HeldAt {
   readonly contract: Address;
   readonly payment: Hex;
@@ -90,7 +90,7 @@ const stateOf = ({ contract, payment }: HeldAt): Call<readonly [status: number, 
   decode: (data) => decodeFunctionResult({ abi, functionName: "payments", data }),
 });
 
-/** What contracts say of payments, all at one block, in one call. */
+/** Returns the states of payments in their contracts, all at one block, with one call. */
 async function readStates(client: PublicClient, payments: readonly HeldAt[]): Promise<readonly HoldState[]> {
   const calls = payments.map(stateOf);
   const { number, time, of } = await readAtBlock(client, { calls });
@@ -100,16 +100,16 @@ async function readStates(client: PublicClient, payments: readonly HeldAt[]): Pr
   });
 }
 
-/** Reads the state of one payment at the head. */
+/** Creates a reader of one payment's state at the head. */
 const createStates = (client: PublicClient): ((payment: HeldAt) => Promise<HoldState>) =>
   createBatcher((payments: readonly HeldAt[]) => readStates(client, payments), READS);
 
-/** A release is possible for a day after the hold; a little more is looked through: 30 hours of blocks. */
+/** A release is possible for a day after the hold. The search covers a little more: 30 hours of blocks. */
 const LOOKED_BACK = BigInt(Math.ceil(108_000 / NETWORKS[ESCROW_NETWORK].blockSeconds));
-/** Asking for one payment again and again costs one search, and a hold just mined is seen soon. */
+/** Repeated requests for one payment cost one search in this time, and a hold that was just mined is seen soon. */
 const ASKED_AGAIN_MS = 500;
 const CALLS_A_SEARCH = 4;
-/** Holds that are looked for at the same time share a call. */
+/** Concurrent searches for holds share a call. */
 const READS_NEAR = { most: 50, underWay: 4, waitMs: 5 };
 
 const HELD = getAbiItem({ abi: escrowAbi, name: "Held" });
@@ -126,7 +126,7 @@ export interface EscrowChainParts {
   readonly index: Pick<EscrowIndex, "payment">;
 }
 
-/** Reads one network's escrow contracts over JSON-RPC, after a look at the index, which costs nothing. */
+/** Creates a reader of one network's escrow contracts over JSON-RPC. It checks the index first, which is free. */
 export function createEscrowChain({ chain, contracts, index }: EscrowChainParts): EscrowChain {
   const { client } = chain;
   const stateOf = createStates(client);
@@ -161,12 +161,12 @@ export function createEscrowChain({ chain, contracts, index }: EscrowChainParts)
       return (await outcome(chain, at)) ?? asReading(1, () => outcome(chain, at));
     }),
     final: discreet(async () => Number((await chain.finality.confirmed())?.number ?? -1n)),
-    standing: chain.standing,
+    blockState: chain.standing,
     time: discreet(async () => Number((await client.getBlock()).timestamp)),
   };
 }
 
-/** The hold as the index has it; its terms hash to its id, so that nobody has to be believed. */
+/** Returns the hold according to the index. Its terms must hash to its ID, so the index need not be trusted. */
 async function indexed(
   index: EscrowChainParts["index"],
   contracts: readonly EscrowContract[],
@@ -186,7 +186,7 @@ interface Finder extends Pick<Reader, "logs"> {
   readonly near: (asked: Near) => Promise<Hold | null>;
 }
 
-/** A payment that was held a moment ago, and the blocks that show it. */
+/** A payment that was held recently, and the blocks that show it. */
 interface Near extends BlockRange {
   readonly payment: Hex;
 }
@@ -196,7 +196,10 @@ const filterOf = (contracts: readonly EscrowContract[], payments: readonly Hex[]
   topics: [toEventSelector(HELD), payments],
 });
 
-/** The holds that one call shows of all that are asked for; null for each other, which is then looked for by itself. */
+/**
+ * Returns the holds found with one call for all of the requested payments, and null for the others, which are then
+ * searched for one by one.
+ */
 async function readNear(
   { logs }: Pick<Reader, "logs">,
   contracts: readonly EscrowContract[],
@@ -213,7 +216,10 @@ async function readNear(
   return payments.map((payment) => holds.get(payment) ?? null);
 }
 
-/** One call tells whether any contract knows the payments asked for at the same time; only then are logs searched, around the block of its hold. */
+/**
+ * One call shows whether any contract knows the requested payments. Only then are logs searched, around the block of
+ * the hold.
+ */
 async function findHold(
   { stateOf, near, ...reader }: Finder,
   contracts: readonly EscrowContract[],
@@ -253,8 +259,8 @@ const heldIn = (logs: readonly MinedLog[], contracts: readonly EscrowContract[])
   });
 
 /**
- * What ended a hold, newest blocks first. From the capture deadline on, a payer may take it back past the operator: only
- * what holds the money says so.
+ * Returns what ended a hold, searching the newest blocks first. After the capture deadline, a payer may reclaim the
+ * money without the operator, which only the custody contract's logs show.
  */
 async function outcome(
   { logs, client }: Reader,
@@ -285,7 +291,7 @@ async function outcome(
 
 const notNegative = (block: bigint): bigint => larger(block, 0n);
 
-/** The event and the contract's roles together make up the full terms. */
+/** Combines the event and the contract's roles into the full terms. */
 function holdOf(contract: EscrowContract, { args, transactionHash, blockNumber }: HeldLog): Hold {
   const { network, address, usdc, feeRecipient } = contract;
   const lower = (account: Address) => account.toLowerCase() as Address;

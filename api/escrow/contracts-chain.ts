@@ -6,13 +6,13 @@ import { isTransport } from "../platform/chain/rpc.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
 
-/** No node answered: nothing is known of the contracts. */
+/** No node responded, so the contracts are unknown. */
 export class Unread extends Error {}
 
-/** Why the roles could not be read: it is some other contract, or the node did not answer. */
+/** Returns why the roles could not be read: the contract is a different one, or the node did not respond. */
 const unreadable = (address: Address, cause: unknown): Error =>
   isRefused(cause)
-    ? new Error(`ESCROW_ADDRESSES is wrong: there is no escrow contract at ${address} on Base`, { cause })
+    ? new Error(`ESCROW_ADDRESSES is wrong: no escrow contract exists at ${address} on Base`, { cause })
     : new Unread(`BASE_RPC_URL is not responding: the escrow contract ${address} cannot be read`, { cause });
 
 const isRefused = (cause: unknown): boolean => cause instanceof BaseError && !isTransport(cause);
@@ -20,9 +20,10 @@ const isRefused = (cause: unknown): boolean => cause instanceof BaseError && !is
 const lower = (account: Address) => account.toLowerCase() as Address;
 
 /**
- * The contracts at these addresses, with their roles: escrows, and operators over base/commerce-payments, which have
- * `ESCROW()`.
- * @throws Unread if no node answers; another Error if an address is neither, or an operator uses other contracts than the canonical ones
+ * Reads the contracts at these addresses, with their roles: escrows, and operators over base/commerce-payments, which
+ * have `ESCROW()`.
+ * @throws Unread if no node responds; another Error if an address is neither kind, or an operator does not use the
+ * canonical contracts
  */
 export async function readContracts(
   client: PublicClient,
@@ -62,7 +63,7 @@ type Kind = Pick<EscrowContract, "scheme" | "custody" | "collector" | "store">;
 async function readKind(client: PublicClient, address: Address): Promise<Kind> {
   const custody = await client.readContract({ address, abi: operatorAbi, functionName: "ESCROW" }).catch(refused);
   if (custody === null) {
-    // Only the escrow has it: whatever else refuses ESCROW() is neither.
+    // Only the escrow has it. Any other contract that rejects ESCROW() is of neither kind.
     await client.readContract({ address, abi: escrowAbi, functionName: "owed", args: [zeroAddress] });
     return { scheme: "commerce", custody: address, collector: address, store: address };
   }
@@ -75,7 +76,7 @@ async function readKind(client: PublicClient, address: Address): Promise<Kind> {
   const isCanonical = isAddressEqual(custody, wanted.escrow) && isAddressEqual(collector, wanted.collector);
   if (!isCanonical || feeIsAmount !== wanted.feeIsAmount)
     throw new WrongCustody(
-      `ESCROW_ADDRESSES is wrong: the operator ${address} stands on ${custody} and ${collector}; expected base/commerce-payments version 1.0, ${wanted.escrow} and ${wanted.collector}`,
+      `ESCROW_ADDRESSES is wrong: the operator ${address} uses ${custody} and ${collector}; expected base/commerce-payments version 1.0, ${wanted.escrow} and ${wanted.collector}`,
     );
   const inCustody = { address: custody, abi: commercePaymentsAbi } as const;
   const store = await client.readContract({ ...inCustody, functionName: "getTokenStore", args: [address] });

@@ -2,15 +2,17 @@ import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
 import type { Delivery } from "./delivery.ts";
 
-/** The most that is decoded, of every coding. */
+/** The most that is decoded, after each coding. */
 export const MAX_DECODED_BYTES = 4 * 1024 * 1024;
 const MAX_CODINGS = 2;
-/** RFC 9659, section 3: what a decoder of the content coding `zstd` has to support. */
+/** RFC 9659, section 3: what a decoder of the content coding `zstd` must support. */
 const ZSTD_WINDOW_LOG = 23;
 
 const capped = { maxOutputLength: MAX_DECODED_BYTES };
 
-/** `deflate` is the zlib format (RFC 9110, section 8.4.1.2). Some servers send it raw; the first two bytes tell. */
+/**
+ * `deflate` is the zlib format (RFC 9110, section 8.4.1.2). Some servers send it raw, which the first two bytes show.
+ */
 const inflateEither = (body: Uint8Array): Promise<Buffer> => {
   const [cmf = 0, flags = 0] = body;
   const isZlib = (cmf & 0x0f) === 8 && (cmf * 256 + flags) % 31 === 0;
@@ -34,8 +36,8 @@ const DECODERS: ReadonlyMap<string, (body: Uint8Array) => Promise<Buffer>> = new
 ]);
 
 /**
- * A delivery's body without its content codings; null if they cannot be undone: unknown, more than two, corrupt data, or
- * more than 4 MiB.
+ * Returns a delivery's body without its content codings, or null if they cannot be undone: unknown, more than two,
+ * corrupt data, or more than 4 MiB.
  */
 export async function decodeContent({
   contentEncoding,

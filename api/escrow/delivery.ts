@@ -11,27 +11,27 @@ import { NETWORKS, type NetworkFacts } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { Hold } from "./payment.ts";
 
-/** The version of what a merchant signs for a delivery, and of the rules by which it is evaluated. */
+/** The version of the type that a merchant signs for a delivery, and of the rules by which it is evaluated. */
 export const DELIVERY_VERSION = 1;
 
-/** What a merchant's server answered its buyer, as the merchant forwards it. */
+/** A merchant's response to its buyer, as the merchant forwards it. */
 export interface Delivery {
   /** HTTP status. */
   readonly status: number;
-  /** The content type it was sent with; null if unknown. */
+  /** The content type it was sent with, or null if unknown. */
   readonly contentType: string | null;
-  /** `Content-Encoding` as sent; null if it was absent. */
+  /** `Content-Encoding` as sent, or null if absent. */
   readonly contentEncoding: string | null;
-  /** As sent: in its content coding. */
+  /** As sent, in its content coding. */
   readonly body: Uint8Array;
-  /** What the payer may contest, as the merchant states it; null for nothing. */
+  /** The contest that the payer may make, as the merchant states it, or null for none. */
   readonly contest: StatedContest | null;
 }
 
-/** The terms of a contest as they are forwarded, with what the payer's salt was made of. */
+/** The terms of a contest as forwarded, with the inputs of the payer's salt. */
 export interface StatedContest {
   readonly seconds: number;
-  /** By category; as submitted. */
+  /** By category, as submitted. */
   readonly conditions: Readonly<Record<string, unknown>>;
   readonly saltNonce: bigint;
 }
@@ -66,10 +66,10 @@ const PAYMENT_INFO = z.object({
   salt: z.union([whole(256), bytes32.transform((text) => BigInt(text))]),
 });
 
-/** Empty where a wallet's contract has stored what it signs. */
+/** Empty if a wallet's contract has stored what it signs. */
 export const SIGNATURE = hex(/^0x([0-9a-f]{2}){0,4096}$/i, "a signature in hex");
 
-/** Whether RFC 8785 has a canonical form of it, as signed records do. */
+/** Returns whether RFC 8785 defines a canonical form of it, as signed records require. */
 function isWellFormed(conditions: object): boolean {
   let isWhole = true;
   JSON.stringify(conditions, (name, value: unknown) => {
@@ -79,7 +79,7 @@ function isWellFormed(conditions: object): boolean {
   return isWhole;
 }
 
-/** The terms of a contest, as the payer's salt binds them. */
+/** The terms of a contest, as bound by the payer's salt. */
 const CONTEST_TERMS = z.object({
   seconds: z.number().int().min(1).max(LONGEST_CONTEST_SECONDS),
   conditions: z
@@ -128,7 +128,7 @@ export const FORWARD = z
 
 export type Forward = z.infer<typeof FORWARD>;
 
-/** The delivery in a forwarded body. A bare `responseBody` counts as answered with status 200. */
+/** Returns the delivery in a forwarded body. A bare `responseBody` counts as a response with status 200. */
 export function deliveryOf({ response, responseBody, contest }: Forward): Delivery {
   const bound =
     contest === undefined
@@ -155,7 +155,7 @@ export function deliveryOf({ response, responseBody, contest }: Forward): Delive
 export const sha256 = (bytes: Uint8Array): Hex => `0x${createHash("sha256").update(bytes).digest("hex")}`;
 
 /**
- * The two headers say how to read the body; each is empty if it was not sent. The last two are what the payer may
+ * The two headers determine how to read the body; each is empty if it was not sent. The last two are what the payer may
  * contest; zero for nothing.
  */
 const MEMBERS = [
@@ -168,7 +168,7 @@ const MEMBERS = [
   { name: "conditionsSha256", type: "bytes32" },
 ] as const;
 
-/** What a merchant signs for a delivery, under the domain of one escrow contract (EIP-712). */
+/** The type that a merchant signs for a delivery, under the domain of one escrow contract (EIP-712). */
 export const deliveryDomain = ({ chainId }: NetworkFacts, contract: Address) => ({
   name: "Agent Payment Trust Delivery",
   version: "1",
@@ -184,11 +184,11 @@ const domainHashes = memoize<string>(16);
 
 type Delivered = Pick<Hold, "network" | "contract" | "id">;
 
-/** The digest the merchant signs. */
+/** Returns the digest that the merchant signs. */
 export const deliveryDigest = (payment: Delivered, delivery: Delivery): Hex =>
   signedDigest(payment, hashedOf(signedOf(delivery)), delivery.contest);
 
-/** What a merchant's signature says of the response. */
+/** The response as covered by a merchant's signature. */
 export interface SignedDelivery {
   readonly status: number;
   readonly body_sha256: Hex;
@@ -209,11 +209,11 @@ export const signedOf = ({
   content_encoding: contentEncoding?.toWellFormed() ?? "",
 });
 
-/** The same as EIP-712 hashes it: headers of any length and of any bytes. */
+/** The same as hashed by EIP-712: headers of any length and any bytes. */
 export interface HashedDelivery {
   readonly status: number;
   readonly body_sha256: Hex;
-  /** Keccak-256, like the next. */
+  /** Keccak-256, like the next one. */
   readonly content_type_keccak256: Hex;
   readonly content_encoding_keccak256: Hex;
 }
@@ -227,7 +227,7 @@ const hashedOf = ({ status, body_sha256, content_type, content_encoding }: Signe
   content_encoding_keccak256: textHash(content_encoding),
 });
 
-/** The same from what is known of the response. */
+/** Returns the same digest from the known parts of the response. */
 export function signedDigest(
   { network, contract, id }: Delivered,
   { status, body_sha256, content_type_keccak256, content_encoding_keccak256 }: HashedDelivery,

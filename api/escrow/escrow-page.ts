@@ -11,7 +11,7 @@ import { evaluationPath, type evaluationRecord } from "./record.ts";
 
 type Overview = ReturnType<typeof escrowOverview>;
 
-/** The escrow's page. */
+/** Renders the escrow's page. */
 export const renderEscrow = (overview: Overview, baseUrl: string): string =>
   renderPage({
     title: "Escrow",
@@ -21,7 +21,7 @@ export const renderEscrow = (overview: Overview, baseUrl: string): string =>
     jsonUrl: `${baseUrl}/escrow?format=json`,
     main: html`<div class="hero"><p class="eyebrow">Escrow</p>
 <h1>Paid when delivered</h1>
-<p class="lead">${overview.what} Nobody can send the money anywhere else: the contract has no owner, no upgrade and no pause.</p></div>
+<p class="lead">${overview.what} The money cannot go anywhere else, because the contract has no owner, no upgrade, and no pause.</p></div>
 ${contractsSection(overview)}
 ${rulesSection(overview)}
 ${contestSection(overview)}
@@ -100,7 +100,7 @@ const contestSection = ({
 
 type EvaluationRecord = ReturnType<typeof evaluationRecord>;
 
-/** One evaluation's page. */
+/** Renders one evaluation's page. */
 export function renderEvaluation(answered: Answered, places: readonly LogPlace[], baseUrl: string): string {
   const { evaluation, contest, status } = answered;
   const record = JSON.parse(evaluation.document) as EvaluationRecord;
@@ -113,7 +113,7 @@ export function renderEvaluation(answered: Answered, places: readonly LogPlace[]
     jsonUrl: `${baseUrl}${path}?format=json`,
     main: html`<article class="deed ${tone}"><p class="eyebrow">Escrow evaluation</p>
 <h1>${heading}</h1>
-<p class="state">${withCode(record.rule_text)}${contest !== null && html` <a href="${contestPath(evaluation.payment)}">The buyer contested it</a>, and the answer says ${contest.decision}.`}${contest === null && overtaken(record, status) && ` The evaluation says release, but a refund to the buyer, which anyone may trigger after ${TIMEOUT_TEXT}, came first.`}${record.service_is !== undefined && ` This service itself is the ${record.service_is} of this payment; the rule is applied as to any other.`}</p>
+<p class="state">${withCode(record.rule_text)}${contest !== null && html` <a href="${contestPath(evaluation.payment)}">The buyer contested it</a>, and the answer is ${contest.decision}.`}${contest === null && overtaken(record, status) && ` The evaluation decided release, but a refund to the buyer, which anyone may trigger after ${TIMEOUT_TEXT}, came first.`}${record.service_is !== undefined && ` This service itself is the ${record.service_is} of this payment; the rule is applied as to any other.`}</p>
 ${facts(moneyFacts(record, answered), "ruled")}</article>
 <section aria-labelledby="seen"><h2 id="seen">What was delivered</h2>
 <p class="measure">As the merchant forwarded and signed it. We do not keep the content, only its length and hash.</p>
@@ -136,21 +136,21 @@ ${codeBlock({ id: "record", caption: "Hash of the record", text: evaluation.reco
   });
 }
 
-/** The window in which the buyer could contest it. */
+/** Returns the window in which the buyer could contest it. */
 const windowFacts = ({ contest, payment_id }: EvaluationRecord): Parameters<typeof facts>[0] =>
   contest === undefined
     ? []
     : [
         [
           "Contest window",
-          html`${contest.seconds} seconds, until ${instant(new Date(contest.until))}: <a href="${contestPath(payment_id)}">what the buyer said</a>`,
+          html`${contest.seconds} seconds, until ${instant(new Date(contest.until))}: <a href="${contestPath(payment_id)}">the buyer’s contest</a>`,
         ],
       ];
 
 type Status = Answered["status"];
 const TONES = { pending: "gray", released: "pass", refunded: "fail" } as const;
 
-/** Refunded by someone else before the release was mined. */
+/** Returns whether someone else refunded it before the release was mined. */
 const overtaken = ({ decision }: EvaluationRecord, status: Status): boolean =>
   decision === "release" && status === "refunded";
 

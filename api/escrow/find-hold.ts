@@ -5,10 +5,10 @@ import type { EscrowChain } from "./chain.ts";
 import type { Forward } from "./delivery.ts";
 import { type Hold, paymentId } from "./payment.ts";
 
-/** A hold's terms, held or not. */
+/** A hold's terms, whether or not it is held. */
 export type Terms = Pick<Hold, "network" | "contract" | "id" | "info">;
 
-/** How many contracts (ERC-1271) are asked for one forward whether they signed it. */
+/** The most contracts (ERC-1271) whose signatures are checked for one forward. */
 const MOST_ASKED = 16;
 
 interface Known {
@@ -16,7 +16,9 @@ interface Known {
   readonly chain: Pick<EscrowChain, "holdById" | "holdsByTransaction" | "isSigned">;
 }
 
-/** What the terms in a forwarded body say, held or not; null without them, or for no contract of ours. */
+/**
+ * Returns the terms in a forwarded body, whether or not they are held; null without terms or for an unknown contract.
+ */
 export function namedIn({ contracts }: Pick<Known, "contracts">, { paymentInfo: info }: Forward): Terms | null {
   const contract = contracts.find(({ address }) => address === info?.operator);
   if (contract === undefined || info === undefined) return null;
@@ -24,11 +26,11 @@ export function namedIn({ contracts }: Pick<Known, "contracts">, { paymentInfo: 
   return { network, contract: address, info, id: paymentId(info, NETWORKS[network].chainId, custody) };
 }
 
-/** The holds that a forward names: of a transaction there may be many, because they share transactions. */
+/** Returns the holds that a forward names. A transaction may contain many. */
 export async function holdsNamed(known: Known, forward: Forward): Promise<readonly Hold[]> {
   const [current] = known.contracts;
   const arbiterOf = (hold: Hold) => known.contracts.find(({ address }) => address === hold.contract)?.arbiter;
-  // An earlier contract with another arbiter does not accept our decisions: only the clock ends what it holds.
+  // An earlier contract with another arbiter does not accept our decisions, so only the clock ends its holds.
   return (await read(known, forward)).filter((hold) => arbiterOf(hold) === current?.arbiter);
 }
 
@@ -40,15 +42,15 @@ async function read(known: Known, forward: Forward): Promise<readonly Hold[]> {
   return hold === null ? [] : [hold];
 }
 
-/** More than one could be meant: the caller has to name one of these. */
+/** Several holds match, so the caller must name one of these. */
 export interface Ambiguous {
   readonly refused: "ambiguous";
   readonly payments: readonly Hex[];
 }
 
 /**
- * The hold whose merchant signed; null if none did. What an account signed is for one payment, whatever contracts say of
- * it: one that takes any signature, as the merchant of another hold in the same transaction, changes nothing.
+ * Returns the hold whose merchant signed, or null. An account's signature decides, whatever contracts claim: a contract
+ * that accepts any signature, as the merchant of another hold in the same transaction, changes nothing.
  */
 export async function signedAmong(
   { chain }: Known,

@@ -5,24 +5,23 @@ import type { Address, Hex } from "../platform/wallet.ts";
 import { FEE_BPS, type PaymentInfo } from "./payment.ts";
 
 /**
- * What the index knows about the escrow contracts. Every answer is null while the index is unavailable. It may be a few
- * blocks behind the chain, and a reorganization may undo an answer; the activity index's `position` says how far it has
- * read.
+ * The index's data on the escrow contracts. Every method returns null while the index is unavailable. Data may be a few
+ * blocks behind the chain, and a reorganization may undo it; the activity index's `position` shows how far it has read.
  */
 export interface EscrowIndex {
-  /** `absent`: the index has seen no hold with this id. */
+  /** Returns `absent` if the index has seen no hold with this ID. */
   payment(id: Hex): Promise<EscrowPayment | "absent" | null>;
-  /** Payments still held that anyone may refund by `now` (Unix seconds), oldest first, after the given one. */
+  /** Returns held payments that anyone may refund by `now` (Unix seconds), oldest first, after the given one. */
   overdue(
     now: number,
     limit: number,
     after?: Pick<EscrowPayment, "refundableFrom" | "id"> | null,
   ): Promise<readonly EscrowPayment[] | null>;
-  /** `absent`: not an escrow in this index. */
+  /** Returns `absent` if it is not an escrow in this index. */
   balances(contract: Address): Promise<EscrowBalances | "absent" | null>;
 }
 
-/** Where an event was mined; `at` in Unix seconds. */
+/** Where an event was mined. `at` is in Unix seconds. */
 interface MinedAt {
   readonly transaction: Hex;
   readonly block: number;
@@ -40,13 +39,13 @@ export interface EscrowPayment {
 }
 
 export type EscrowOutcome = MinedAt & {
-  /** SHA-256 of the public verdict document; zero for a refund by the clock alone. */
+  /** SHA-256 of the public verdict document; zero for a refund by the clock. */
   readonly record: Hex;
-  /** USDC refused the payout; its recipient is owed it until withdrawn. */
+  /** True if USDC refused the payout, which is owed to the recipient until withdrawn. */
   readonly credited: boolean;
 } & ({ readonly status: "released"; readonly fee: bigint } | { readonly status: "refunded" });
 
-/** Rebuilt from the contract's events alone; atomic units of USDC. */
+/** Rebuilt from the contract's events, in atomic units of USDC. */
 export interface EscrowBalances {
   readonly held: bigint;
   readonly owed: bigint;
@@ -55,10 +54,10 @@ export interface EscrowBalances {
   readonly withdrawn: bigint;
 }
 
-/** Payments that are looked up at the same time share a statement. */
+/** Concurrent look-ups of payments share a statement. */
 const LOOK_UPS = { most: 50, underWay: 4, waitMs: 5 };
 
-/** Reads the escrow part of what the indexer stores in PostgreSQL. */
+/** Creates the reader of the indexer's data on escrow in PostgreSQL. */
 export function createEscrowIndex(pool: pg.Pool, { viewsSchema, log }: IndexOptions): EscrowIndex {
   const queries = queriesOf(pg.escapeIdentifier(viewsSchema));
   const send = createReader(pool, log);
@@ -91,7 +90,7 @@ const PAYMENT = `p.id, p.contract, p.payer, p.receiver, p.amount, p.salt, c.usdc
   p.status, p.held_transaction, p.held_block::float8, p.held_at::float8,
   p.outcome_transaction, p.outcome_block::float8, p.outcome_at::float8, p.record, p.fee, p.credited`;
 
-/** `offset 0` is a fence: without it the planner may scan all payments to find these few. */
+/** `offset 0` is an optimization fence: without it, the planner may scan all payments to find these few. */
 const queriesOf = (views: string) => {
   const byId = (id: string) => `cross join lateral (select * from ${views}.escrow_payment where id = ${id} offset 0) p
     cross join lateral (select * from ${views}.escrow_contract where contract = p.contract offset 0) c`;

@@ -17,7 +17,7 @@ import { createGuardedFetch } from "../platform/web/guarded-fetch/fetch.ts";
 import { servedBy } from "./calldata.ts";
 import { withNotices } from "./carry-outcomes.ts";
 import { createEscrowChain } from "./chain.ts";
-import { AT_ONCE, type ContestParts } from "./contest/answer-contests.ts";
+import { BATCH, type ContestParts } from "./contest/answer-contests.ts";
 import { contestRoutes } from "./contest/routes.ts";
 import { createContestStore } from "./contest/store.ts";
 import { readContracts, Unread } from "./contracts-chain.ts";
@@ -35,21 +35,21 @@ export { DEMO_PRICE } from "./demo/sell-espresso.ts";
 export { merchantSnippet } from "./overview.ts";
 export { FEE_TEXT, feeOf, TIMEOUT_TEXT } from "./payment.ts";
 
-/** The contracts as they were read, and the account that sends the arbiter's transactions. */
+/** The contracts as read, and the account that sends the arbiter's transactions. */
 interface OpenContracts extends EscrowAccount {
-  /** Null if there is nothing for it to send. */
+  /** Null if it has nothing to send. */
   readonly arbiter: Relayer | null;
 }
 
 /**
- * The escrow contracts that this service arbitrates. If no node can be read, there are none, and the nodes are held: what
- * comes back meanwhile must not settle payments that the contracts have a say in.
- * @throws Error if a contract is another one, or has another arbiter
+ * Opens the escrow contracts that this service arbitrates. If no node can be read, there are none, and the nodes are
+ * held, so that a node that comes back cannot settle payments that the contracts must decide.
+ * @throws Error if a contract is not an escrow or has another arbiter
  */
 export async function openContracts(platform: Platform, config: Config): Promise<OpenContracts> {
   const { client, nodes } = platform.chains[ESCROW_NETWORK];
   const { escrowAddresses: addresses } = config;
-  // A node of another chain would know no contract: it is named when chains are checked.
+  // A node of another chain knows none of the contracts; the check of the chains reports it by name.
   if (addresses.length > 0) await nodes.check(() => undefined);
   const read = await readContracts(client, ESCROW_NETWORK, addresses).catch((error: unknown) => {
     if (error instanceof Unread) return null;
@@ -64,10 +64,10 @@ export async function openContracts(platform: Platform, config: Config): Promise
   return { contracts, relayer: contracts.length === 0 ? null : arbiter, arbiter, isUnread: read === null };
 }
 
-/** What the arbiter's transactions carry: payments, and outcomes by event. */
+/** The cargo of the arbiter's transactions: payments, and outcomes by event. */
 export const OUTCOMES: Cargo = { ...PAYMENTS, servedBy };
 
-/** Sends the arbiter's transactions. */
+/** Creates the relayer of the arbiter's transactions. */
 const createArbiterRelayer = (
   { pool, chains, seal, log }: Pick<Platform, "pool" | "chains" | "seal" | "log">,
   { arbiterKey, failedGasWei }: Pick<Config, "arbiterKey" | "failedGasWei">,
@@ -87,11 +87,11 @@ const createArbiterRelayer = (
 
 interface EscrowNeeds extends EscrowAccount {
   readonly publicLog: PublicLog;
-  /** Between two looks of the arbiter; defaults to the machine's clock. */
+  /** Waits between two attempts to gather evidence; set in tests. */
   readonly wait?: EvidenceParts["wait"] | undefined;
 }
 
-/** The escrow this service arbitrates; without a contract it knows no payment and has nothing to do. */
+/** Creates the escrow that this service arbitrates. Without a contract, it knows no payments and has nothing to do. */
 export function createEscrow(platform: Platform, config: Config, needs: EscrowNeeds) {
   const {
     pool,
@@ -153,12 +153,17 @@ export function createEscrow(platform: Platform, config: Config, needs: EscrowNe
     jobs: isUnread ? [] : jobs,
     routes: under("Escrow", isUnread ? routes.map(untilRead) : routes),
     ownWallets,
-    /** Payer and payee of a payment in one of the contracts; null if there is none. Rejects if the chain cannot be read. */
+    /**
+     * Returns the payer and payee of a payment in one of the contracts, or null. Rejects if the chain cannot be read.
+     */
     async parties(payment: Hex) {
       const hold = await chain.holdById(payment);
       return hold && { payer: hold.info.payer, payee: hold.info.receiver };
     },
-    /** What all contracts hold, in atomic USDC; null while the index cannot tell, or nothing is known of the contracts. */
+    /**
+     * Returns the total that all contracts hold, in atomic USDC; null if the index is unavailable or the contracts are
+     * unknown.
+     */
     async held() {
       if (isUnread) return null;
       const balances = await Promise.all(contracts.map(({ address }) => index.balances(address)));
@@ -172,7 +177,7 @@ const UNREAD =
   "No node of Base has responded since this service started, so the escrow contracts could not be read. Try again later.";
 const TRY_AGAIN_SECONDS = "5";
 
-/** Without the contracts, only what is on record of a payment can be told. */
+/** Without the contracts, only recorded facts about a payment can be returned. */
 function untilRead(route: Route): Route {
   if (isPaid(route)) return { ...route, terms: { ...route.terms, closed: UNREAD } };
   if (isQuoted(route) || (route.method === "GET" && route.path.endsWith("/:payment"))) return route;
@@ -184,10 +189,10 @@ function untilRead(route: Route): Route {
   };
 }
 
-/** Contests are free: however many there are, they fetch this much together and wait this long for their turn. */
-const FETCHES = { maxFetches: AT_ONCE, queueMs: 2_000 };
+/** Contests are free, so their fetches are limited in total and wait this long for their turn. */
+const FETCHES = { maxFetches: BATCH, queueMs: 2_000 };
 
-/** What contests are stored in and judged by. */
+/** Returns what contests are stored in and judged by. */
 function contestParts(
   { pool, now }: Platform,
   config: Config,

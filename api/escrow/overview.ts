@@ -18,7 +18,7 @@ import {
   TIMEOUT_TEXT,
 } from "./payment.ts";
 
-/** Concatenated, because this file itself reads no environment. */
+/** Concatenated because this file itself does not read the environment. */
 const ENV = ["process", "env"].join(".");
 
 const IMPORTS = [
@@ -28,7 +28,7 @@ const IMPORTS = [
   'import { privateKeyToAccount } from "viem/accounts";',
 ];
 
-/** A complete merchant server; a test runs it exactly as published. */
+/** Returns a complete merchant server. A test runs it exactly as published. */
 export const merchantSnippet = (arbiterUrl: string): string =>
   [
     ...IMPORTS,
@@ -46,7 +46,7 @@ export const merchantSnippet = (arbiterUrl: string): string =>
 
 export const VERIFY_PATH = "/escrow/verify";
 
-/** The escrow's policy document: contracts, fee, verdicts, how to forward a delivery, and how to integrate. */
+/** Returns the escrow's policy document: contracts, fee, verdicts, how to forward a delivery, and how to integrate. */
 export function escrowOverview(
   contracts: readonly EscrowContract[],
   { limits, baseUrl }: { readonly limits: EscrowLimits; readonly baseUrl: string },
@@ -88,7 +88,7 @@ export function escrowOverview(
       version: DELIVERY_VERSION,
       rules: RULES.map(({ id, decision, when }) => ({ id, decision, when })),
       first_is_final:
-        "The first evaluation of a payment is final; repeating it gets the same answer. Where its terms have a contest window, the answer to the buyer's contest comes after it.",
+        "The first evaluation of a payment is final; repeating it gets the same answer. If its terms have a contest window, the answer to the buyer's contest comes after it.",
       timeout_seconds: TIMEOUT_SECONDS,
       timeout: `From ${TIMEOUT_TEXT} after the hold, anyone may refund the payment, always to the buyer and in full; we do so automatically, within a daily budget of gas.`,
       scope: "A delivery is evaluated as it was forwarded. Its quality is not judged.",

@@ -32,25 +32,25 @@ export const STATUSES: readonly EscrowStatus[] = ["none", "held", "released", "r
 
 /** The fee as text for people. */
 export const FEE_TEXT = `${FEE_BPS / 100}%`;
-/** How long after the hold anyone may refund the buyer. */
+/** The time after the hold from which anyone may refund the buyer. */
 export const TIMEOUT_SECONDS = REFUNDABLE_AFTER_SECONDS;
 /** The same as text for people. */
 export const TIMEOUT_TEXT = `${TIMEOUT_SECONDS / 60} minutes`;
 
-/** What the merchant gets when a payment is released: everything but the fee, rounded down. */
+/** Returns the fee of a released payment, rounded down. The merchant gets the rest. */
 export const feeOf = (amount: bigint): bigint => (amount * BigInt(FEE_BPS)) / 10_000n;
 
-/** What an outcome is reckoned with, alone or with others, until it is mined. */
+/** The gas estimated for an outcome, alone or shared, until it is mined. */
 export const OUTCOME_GAS = 50_000n;
-/** The gas that an atomic unit of fee pays for: the fee of 0.10 USDC pays for one outcome. */
+/** The gas that an atomic unit of fee pays for. The fee of 0.10 USDC pays for one outcome. */
 export const GAS_A_FEE_UNIT = 50n;
-/** What a release costs in a full transaction. One whose fee pays for that is never held back. */
+/** The gas of a release in a full transaction. A release whose fee pays for it is never held back. */
 export const SHARED_OUTCOME_GAS = 35_000n;
 
 /**
- * The gas that an evaluation adds to the account of its payer, who made the hold: a merchant cannot choose its buyers. A
- * refund adds none, because its hold cost its payer more than twice the gas. A release that may still be contested earns
- * no credit, because a refund pays no fee.
+ * Returns the gas that an evaluation adds to the account of its payer, who made the hold, because a merchant cannot
+ * choose its buyers. A refund adds none, because its hold cost its payer more than twice the gas. A release that may
+ * still be contested earns no credit, because a refund pays no fee.
  */
 export function gasCharged({ decision, isContestable }: Charged, amount: bigint): bigint {
   if (decision === "refund") return 0n;
@@ -64,10 +64,13 @@ interface Charged {
   readonly isContestable: boolean;
 }
 
-/** How far ahead of its offer a payment's capture deadline is, for people. */
+/** How far ahead of its offer a payment's capture deadline is, as text for people. */
 const DEADLINE_TEXT = "24 hours and 2 minutes";
 
-/** What it means for a buyer and a merchant where the money of a contract's payments is held. Gas of a typical sale. */
+/**
+ * Returns what the place where a contract's payments are held means for a buyer and a merchant, with the gas of a
+ * typical sale.
+ */
 export function custodyOf({ scheme }: Pick<EscrowContract, "scheme">) {
   return scheme === "commerce" ? ESCROW : OPERATOR;
 }
@@ -81,9 +84,10 @@ const ESCROW = {
 };
 
 const OPERATOR = {
-  held_by: "base/commerce-payments, at the address custody; the contract is its operator, and alone says where it goes",
+  held_by:
+    "base/commerce-payments, at the address custody; the contract is its operator and alone decides where it goes",
   can_get_stuck:
-    "A payment can, for a while: transfers are pushed. While USDC is paused, or refuses the merchant or the fee recipient, no release is possible; while it refuses the buyer, no refund. It is retried. A merchant that is refused for good is not paid, and the buyer gets the money back.",
-  payer_can_reclaim: `From ${TIMEOUT_TEXT} after the hold, like anyone, through the contract. From the capture deadline, ${DEADLINE_TEXT} after the offer, also past it, from custody itself; then payments(id) says refunded, and the contract has no event of it.`,
+    "A payment can, for a while, because transfers are pushed. While USDC is paused, or refuses the merchant or the fee recipient, no release is possible; while it refuses the buyer, no refund. It is retried. A merchant that is refused permanently is not paid, and the buyer gets the money back.",
+  payer_can_reclaim: `From ${TIMEOUT_TEXT} after the hold, like anyone, through the contract. From the capture deadline, ${DEADLINE_TEXT} after the offer, also past it, from custody itself; then payments(id) returns refunded, and the contract emits no event.`,
   gas: { hold: 176_048, release: 87_967, refund: 73_351 },
 };

@@ -24,9 +24,9 @@ export interface Evaluation {
 export interface Answered {
   readonly evaluation: Evaluation;
   readonly status: "pending" | "released" | "refunded";
-  /** The transaction that carried it out. */
+  /** The transaction that carried out the decision. */
   readonly transaction: Hex | null;
-  /** What the payer's contest came to; null without one, or before it is answered. */
+  /** The answer to the payer's contest; null without a contest, or before it is answered. */
   readonly contest: ContestAnswer | null;
 }
 
@@ -36,7 +36,7 @@ export interface Evaluated {
   readonly hold: Hold;
   readonly delivery: Delivery;
   readonly rule: Rule;
-  /** What the payer may contest before the release; null for nothing. */
+  /** The contest that the payer may make before the release, or null for none. */
   readonly window: ContestWindow | null;
 }
 
@@ -44,11 +44,14 @@ interface RecordParts {
   readonly issuer: string;
   readonly url: string;
   readonly now: Date;
-  /** Accounts of the service, in lower case. */
+  /** The service's accounts, in lowercase. */
   readonly ownWallets: readonly string[];
 }
 
-/** The public record of one evaluation, before signing. It holds no content of the delivery, only length and hash. */
+/**
+ * Returns the public record of one evaluation, before signing. It contains nothing of the delivery but its length and
+ * hash.
+ */
 export function evaluationRecord(
   { hold, delivery, rule, window }: Evaluated,
   { issuer, url, now, ownWallets }: RecordParts,
@@ -85,7 +88,9 @@ export function evaluationRecord(
   };
 }
 
-/** Which party the service itself is: the demo's merchant, or the buyer of an exam. Absent for everybody else's sales. */
+/**
+ * Returns which party the service itself is: the demo's merchant, or the buyer of an exam. Absent for all other sales.
+ */
 function ownPart(
   parties: Readonly<Record<"payer" | "merchant", string>>,
   ownWallets: readonly string[],
@@ -103,5 +108,8 @@ const contestFacts = ({ seconds, until, conditions }: ContestWindow) => ({
 
 const shown = (header: string | null): string | null => header?.slice(0, 120).replace(/[^\x20-\x7e]/g, "?") ?? null;
 
-/** What the chain stores of a record: SHA-256 of the canonical form (RFC 8785) of the whole signed document. */
+/**
+ * Returns the hash of a record that the chain stores: SHA-256 of the canonical form (RFC 8785) of the whole signed
+ * document.
+ */
 export const recordHash = (canonical: string): Hex => `0x${createHash("sha256").update(canonical).digest("hex")}`;

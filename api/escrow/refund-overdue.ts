@@ -6,13 +6,15 @@ import type { EscrowStore } from "./store.ts";
 
 /** Holds that were not decided in time. */
 export interface OverdueHolds {
-  /** Held and past `refundable_from` (unix seconds), oldest first; null if the index does not answer. */
+  /** Returns holds past `refundable_from` (Unix seconds), oldest first; null if the index does not answer. */
   overdue(now: number, page: { readonly limit: number; readonly after: Hold | null }): Promise<readonly Hold[] | null>;
 }
 
-/** How many overdue holds a pass looks at. */
+/** Overdue holds checked in one pass. */
 const PAGE = 1_024;
-/** Half of the day's gas is kept for holds of at least this much, in atomic USDC: dust cannot use it up. */
+/**
+ * Half of the day's gas is reserved for holds of at least this amount, in atomic USDC, so that dust cannot use it up.
+ */
 const WORTHWHILE = 1_000_000n;
 
 export interface KeeperParts {
@@ -24,9 +26,9 @@ export interface KeeperParts {
 }
 
 /**
- * Refunds what was not decided within 30 minutes by the chain's clock, the most valuable of a page first, as far as the
- * day's gas goes. What it leaves anybody may refund. Each pass goes on where the last one ended, so that what stays
- * overdue hides nothing. Returns how many holds it took up.
+ * Creates the keeper that refunds holds not decided within 30 minutes by the chain's clock, the most valuable of a page
+ * first, within the day's budget of gas. Anyone may refund the rest. Each pass continues where the last one ended, so
+ * that holds that stay overdue do not hide others. Returns the number of holds it took.
  */
 export function createKeeper({ store, chain, overdue, limits, log }: KeeperParts): () => Promise<number> {
   let after: Hold | null = null;
@@ -41,7 +43,8 @@ export function createKeeper({ store, chain, overdue, limits, log }: KeeperParts
       if (became === "stored") taken++;
       if (became === "spent") left++;
     }
-    if (left > 0) log.warn({ holds: left }, "the day's gas for overdue holds is spent; their buyers can refund them");
+    if (left > 0)
+      log.warn({ holds: left }, "the day's gas for overdue holds is spent, but their buyers can refund them");
     return taken;
   };
 }

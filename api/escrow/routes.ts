@@ -102,7 +102,7 @@ const REFUSALS: Readonly<Record<Refusal, (now: Date) => Problem>> = {
   below_minimum: () =>
     new Problem("unacceptable", {
       detail:
-        "This payment is below the least amount that this service evaluates (limits.minimum_amount at GET /escrow). From 30 minutes after the hold anyone can refund it to its buyer.",
+        "This payment is below the smallest amount that this service evaluates (limits.minimum_amount at GET /escrow). From 30 minutes after the hold anyone can refund it to its buyer.",
     }),
   gas_spent: (now) =>
     new Problem("payer_gas_spent", {
@@ -112,21 +112,21 @@ const REFUSALS: Readonly<Record<Refusal, (now: Date) => Problem>> = {
     }),
   too_late_for_window: () =>
     new Problem("escrow_over", {
-      detail: `The payer's window does not fit into what is left of the hold: a delivery is due its window and ${CONTEST_ROOM_SECONDS} seconds before anyone may refund. It is too late to deliver.`,
+      detail: `The payer's window does not fit into the rest of the hold: a delivery is due its window and ${CONTEST_ROOM_SECONDS} seconds before anyone may refund. It is too late to deliver.`,
     }),
   other_delivery: () =>
     new Problem("payment_conflict", {
       detail: "Another delivery of this payment was evaluated; GET /escrow/evaluation/{payment} has its hash.",
     }),
   window_unsigned: windowRefused(
-    "The payment's terms give its payer a window to contest: sign it with contest {seconds, conditions, salt_nonce}.",
+    "The payment's terms give its payer a window to contest. Sign it with contest {seconds, conditions, salt_nonce}.",
   ),
-  no_window: windowRefused("The payment's terms have no window to contest: sign it without contest."),
+  no_window: windowRefused("The payment's terms have no window to contest. Sign it without contest."),
   wrong_window: windowRefused(
     "contest.seconds is not the window of the payment's terms: refundExpiry - authorizationExpiry - 86400.",
   ),
   unbound: windowRefused(
-    "The payer did not sign these conditions: the payment's salt is not made of contest.seconds, contest.conditions and contest.salt_nonce; GET /escrow says how at contest.binding.",
+    "The payer did not sign these conditions: the payment's salt does not match contest.seconds, contest.conditions and contest.salt_nonce. GET /escrow explains how at contest.binding.",
   ),
   expired: () =>
     new Problem("escrow_over", {
@@ -134,14 +134,14 @@ const REFUSALS: Readonly<Record<Refusal, (now: Date) => Problem>> = {
     }),
 };
 
-/** How many payments a refusal lists. */
+/** The most payments that a refusal lists. */
 const MOST_LISTED = 50;
 
 function ambiguous({ payments }: Ambiguous): Problem {
   const more = payments.length > MOST_LISTED ? `, and ${payments.length - MOST_LISTED} more` : "";
   const ids = `${payments.slice(0, MOST_LISTED).join(", ")}${more}`;
   return new Problem("unacceptable", {
-    detail: `This transaction made several holds, and the signature does not tell which of them the delivery is for. No funds moved. Send payment_id instead of transaction; it is one of: ${ids}.`,
+    detail: `This transaction made several holds, and the signature does not show which of them the delivery is for. No funds moved. Send payment_id instead of transaction; it is one of: ${ids}.`,
   });
 }
 
@@ -156,7 +156,7 @@ async function forward(c: Context, { escrow, baseUrl, now }: EscrowRouteParts): 
   const outcome = await escrow.verify(body.data);
   if ("errors" in outcome)
     throw new Problem("unacceptable", {
-      detail: "The arbiter's policy does not take these conditions, so that nobody could contest them. No funds moved.",
+      detail: "The arbiter's policy does not accept these conditions, so they could not be contested. No funds moved.",
       errors: outcome.errors,
     });
   if ("payments" in outcome) throw ambiguous(outcome);
@@ -164,7 +164,7 @@ async function forward(c: Context, { escrow, baseUrl, now }: EscrowRouteParts): 
   return c.json(answer(outcome, baseUrl), 200, { "cache-control": "no-store" });
 }
 
-/** What was decided; once a contest changed it, what it came to. */
+/** Returns the decision, or the outcome of the contest that changed it. */
 const answer = ({ evaluation, contest, status, transaction }: Answered, baseUrl: string) => ({
   payment_id: evaluation.payment,
   decision: (contest ?? evaluation).decision,
@@ -191,6 +191,6 @@ async function evaluation(c: Context, { escrow, publicLog, baseUrl }: EscrowRout
   if (found === null) throw new Problem("not_found", { detail: "There is no evaluation of this payment." });
   if (wantsHtml(c)) return page(c, renderEvaluation(found, places, baseUrl));
   linkProof(c, places);
-  // These bytes never change: they do not include what happened on chain afterwards.
+  // These bytes never change, so they do not include later events on chain.
   return c.body(found.evaluation.document, 200, { "content-type": "application/json", vary: "Accept" });
 }

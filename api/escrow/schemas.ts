@@ -104,7 +104,7 @@ export const ESCROW = z
 
 const DECIDED = { decision, rule: z.string(), record: bytes32, record_url: url };
 
-/** The answer to a forwarded delivery. */
+/** The response to a forwarded delivery. */
 export const EVALUATED = z
   .object({
     payment_id: bytes32,
@@ -131,7 +131,7 @@ export const EVALUATION = z
       .enum(["payer", "merchant"])
       .exactOptional()
       .describe(
-        "Which party this service itself is: the merchant of its demo, or the buyer of an exam of a seller. Absent in all other sales.",
+        "The party that this service itself is: the merchant of its demo, or the buyer of an exam of a seller. Absent in all other sales.",
       ),
     amount: atomic,
     amount_usd: usd,
@@ -176,7 +176,7 @@ export const DEMO = z
   })
   .meta({ id: "EscrowDemo" });
 
-/** The espresso, with what its escrow did. */
+/** The espresso, with the outcome of its escrow. */
 export const ESPRESSO = z
   .object({
     item: z.literal("espresso"),

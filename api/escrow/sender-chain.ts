@@ -26,22 +26,25 @@ import type { Task } from "./store.ts";
 /** Sends to the escrow contracts. */
 export interface EscrowSender {
   /**
-   * Sends the arbiter's decision, with others that wait, and waits for its block. Whatever was sent before is not sent a
-   * second time unless it was mined in vain. Rejects if nothing could be sent.
+   * Sends the arbiter's decision, together with others that wait, and waits for its block. Never sends a second time
+   * unless the first was mined without effect. Rejects if nothing could be sent.
    */
   carry(task: Task): Promise<Carried>;
 }
 
-/** In a block, or not in time, or in vain. */
+/** Mined in a block, not mined in time, or mined without effect. */
 export type Carried =
   | ({ readonly type: "mined"; readonly transaction: Hex; readonly gas: bigint } & Block)
   | { readonly type: "pending" | "failed"; readonly transaction: Hex };
 
-/** At once while none is unmined; else when that one is mined, 50 wait, or the first has waited for half a block. */
+/**
+ * Departs immediately while none is unmined; otherwise when that one is mined, 50 wait, or the first has waited for
+ * half a block.
+ */
 const DEPARTURES = { most: 50, underWay: 4, waitMs: 1_000 };
 const MINED_WITHIN_MS = 20_000;
 
-/** What ends one held payment: a call that the sender's own account makes, or that anybody carries for it. */
+/** The end of one held payment: a call that the sender's own account makes, or one that anyone may carry. */
 export interface Outcome extends Pick<Member, "purpose"> {
   readonly own: { readonly to: Address; readonly data: Hex };
   /** Costs a signature. */
@@ -57,8 +60,9 @@ export interface OutcomesParts {
 }
 
 /**
- * Sends outcomes, those that wait at the same time in one transaction. Whatever was sent for a purpose is not sent a
- * second time unless it was mined in vain; then its outcome goes alone. Rejects if nothing could be sent.
+ * Creates the sender of outcomes, which sends those that wait at the same time in one transaction. It never sends a
+ * second time for a purpose unless the first was mined without effect; the outcome is then sent alone. Rejects if
+ * nothing could be sent.
  */
 function createOutcomes(parts: OutcomesParts): (outcome: Outcome) => Promise<Carried> {
   const { relayer } = parts;
@@ -71,7 +75,7 @@ function createOutcomes(parts: OutcomesParts): (outcome: Outcome) => Promise<Car
   });
 }
 
-/** In one transaction what succeeds in a simulation of all; one by one what does not. */
+/** Sends the calls that succeed in a simulation in one transaction, and the others one by one. */
 async function carry(parts: OutcomesParts, group: readonly Outcome[]): Promise<readonly (Carried | Error)[]> {
   const { client, relayer } = parts;
   if (group.length === 1) return Promise.all(group.map((outcome) => orProblem(alone(relayer, outcome))));
@@ -89,7 +93,7 @@ async function carry(parts: OutcomesParts, group: readonly Outcome[]): Promise<r
   );
 }
 
-/** One transaction for all of them but those that another process has sent meanwhile. */
+/** Sends one transaction for all of them except those that another process has sent by now. */
 async function ship(
   parts: OutcomesParts,
   calls: ReadonlyMap<Outcome, Carriable>,
@@ -118,7 +122,10 @@ async function ship(
   );
 }
 
-/** Notes how a shared transaction went. Returns the purposes that it served; null for one of a single outcome. */
+/**
+ * Records the outcome of a shared transaction. Returns the purposes that it served, or null if it carried a single
+ * outcome.
+ */
 function judge({ network, log, meter }: OutcomesParts, receipt: TransactionReceipt): readonly Hex[] | null {
   const served = servedBy(receipt);
   if (served === null) return null;
@@ -127,7 +134,7 @@ function judge({ network, log, meter }: OutcomesParts, receipt: TransactionRecei
   return served;
 }
 
-/** In a transaction of its own, by the sender's own right. */
+/** Sends an outcome in a separate transaction, from the sender's own account. */
 async function alone(relayer: Relayer, { purpose: first, own }: Outcome): Promise<Carried> {
   const purpose = await openPurpose(relayer, first);
   const transaction = await relayer.send({ ...own, gas: MOST_GAS, lane: "outcome", purpose });
@@ -136,19 +143,19 @@ async function alone(relayer: Relayer, { purpose: first, own }: Outcome): Promis
 }
 
 /**
- * An outcome is owed however often it reverts, while USDC is paused for example, and no stranger's code can make it
- * revert. So each attempt has a purpose of its own that follows from those before.
+ * An outcome is owed however often it reverts, for example while USDC is paused, and no other party's code can make it
+ * revert. So each attempt has its own purpose, derived from the failed ones.
  */
 async function openPurpose(relayer: Relayer, purpose: Hex): Promise<Hex> {
   const reverted = await relayer.failed(purpose);
   return reverted === null ? purpose : openPurpose(relayer, keccak256(concat([purpose, reverted])));
 }
 
-/** Null if the transaction was not mined in time. */
+/** Returns null if the transaction was not mined in time. */
 const receiptOf = (relayer: Relayer, transaction: Hex): Promise<TransactionReceipt | null> =>
   relayer.waitFor(transaction, MINED_WITHIN_MS).catch(() => null);
 
-/** How many outcomes share the gas of a transaction with this one; 0 if its call failed among them. */
+/** Returns the number of outcomes that share a transaction's gas with this one, or 0 if its call failed. */
 function shareOf(purpose: Hex, served: readonly Hex[] | null | undefined): number {
   if (served === null || served === undefined) return 1;
   return served.includes(purpose) ? served.length : 0;
@@ -168,17 +175,21 @@ const NO_RECORD = `0x${"00".repeat(32)}` as const;
 const NO_VERDICT = "0x";
 
 /**
- * More than any release or refund uses: 80,000, to an account that USDC refuses to pay, when nothing was ever owed to it
- * nor to the fee recipient; over base/commerce-payments 93,000. They call nothing but USDC and what holds the money.
+ * More than any release or refund uses: 80,000, to an account that USDC refuses to pay, if nothing was ever owed to it
+ * or to the fee recipient; over base/commerce-payments 93,000. They call only USDC and the contract that holds the
+ * money.
  */
 export const OUTCOME_GAS = 120_000n;
 
 export interface EscrowSenderParts extends OutcomesParts {
-  /** The arbiter, whose relayer this is. */
+  /** The arbiter, which owns this relayer. */
   readonly arbiter: Pick<SigningAccount, "signTypedData">;
 }
 
-/** Carries outcomes to the contract, by the arbiter's own key. Null if no escrow contract is configured. */
+/**
+ * Creates the sender that carries outcomes to the contract with the arbiter's own key. With null, no escrow contract is
+ * configured.
+ */
 export function createEscrowSender(parts: EscrowSenderParts | null): EscrowSender {
   if (parts === null)
     return {
@@ -198,7 +209,7 @@ function outcomeOf({ arbiter }: Pick<EscrowSenderParts, "arbiter">, task: Task):
     purpose: outcomePurpose(payment, decision),
     own: { to, data: data(NO_VERDICT) },
     async carriable(): Promise<Carriable> {
-      // What the clock decided is anybody's to carry out, and the contract looks at the clock.
+      // Anyone may carry out the clock's decision, because the contract checks the clock.
       const verdict =
         task.record === null
           ? NO_VERDICT
@@ -208,7 +219,7 @@ function outcomeOf({ arbiter }: Pick<EscrowSenderParts, "arbiter">, task: Task):
   };
 }
 
-/** Holds past their 30 minutes, according to the index. */
+/** Creates the reader of holds past their 30 minutes, according to the index. */
 export const createOverdueHolds = (index: EscrowIndex, network: Network): OverdueHolds => ({
   async overdue(now, { limit, after }) {
     const found = await index.overdue(now, limit, after);

@@ -18,7 +18,7 @@ import { evaluationPath, evaluationRecord, recordHash } from "./record.ts";
 import { createKeeper, type KeeperParts } from "./refund-overdue.ts";
 import type { Decided, EscrowStore } from "./store.ts";
 
-/** The time a release needs to be mined; a later one would revert, and its payment would never end. */
+/** The time that a release needs to be mined. A later one would revert, and its payment would never end. */
 const RELEASE_WITHIN_SECONDS = 60;
 
 export interface EscrowParts extends CarryingParts, KeeperParts, ContestParts {
@@ -28,15 +28,15 @@ export interface EscrowParts extends CarryingParts, KeeperParts, ContestParts {
   readonly log: CarryingParts["log"];
   readonly signer: Signer;
   readonly baseUrl: string;
-  /** Accounts of the service, in lower case. */
+  /** The service's accounts, in lowercase. */
   readonly ownWallets: readonly string[];
   readonly now: () => Date;
 }
 
-/** What the chain is told of a refund that says nothing about the merchant: the index counts only those with a record. */
+/** The record of a refund that does not count against the merchant: the index counts only refunds with a record. */
 const NO_RECORD: Hex = `0x${"00".repeat(32)}`;
 
-/** Why a forwarded delivery is not evaluated; no money moves. */
+/** The reasons a forwarded delivery is not evaluated. No money moves. */
 export type Refusal =
   | "unknown_payment"
   | "not_signed"
@@ -49,17 +49,17 @@ export type Refusal =
   | "other_delivery"
   | WindowRefusal;
 
-/** Conditions of an offer that the arbiter's policy does not take: nobody could run them. */
+/** Conditions of an offer that the arbiter's policy does not accept, so they could not be contested. */
 export interface RefusedConditions {
   readonly refused: "conditions";
   readonly errors: readonly FieldError[];
 }
 
 export interface Escrow extends Carrying, Contests {
-  /** Evaluates a merchant's delivery once. The first evaluation of a payment is final; repeats get the same one. */
+  /** Evaluates a merchant's delivery once. The first evaluation of a payment is final, and repeats get the same one. */
   verify(forward: Forward): Promise<Answered | { readonly refused: Refusal } | RefusedConditions | Ambiguous>;
   evaluation(payment: Hex): Promise<Answered | null>;
-  /** Refunds what was not decided within 30 minutes; returns how many holds it took up. */
+  /** Refunds holds that were not decided within 30 minutes. Returns the number of holds taken. */
   refundOverdue(): Promise<number>;
 }
 
@@ -71,15 +71,15 @@ export function createEscrow(parts: EscrowParts): Escrow {
     refundOverdue: createKeeper(parts),
 
     async verify(forward) {
-      // An unsigned forward costs no look at the chain.
+      // An unsigned forward does not cause a read of the chain.
       if (forward.signature === undefined) return { refused: "not_signed" };
       const { signature } = forward;
       const delivery = deliveryOf(forward);
       const digestOf = (hold: Terms) => deliveryDigest(hold, delivery);
       // Terms in the body are checked before anything is looked up.
       const named = namedIn(parts, forward);
-      const isForNobody = named !== null && !(await chain.isSigned(named.info.receiver, digestOf(named), signature));
-      if (isForNobody) return { refused: "wrong_signer" };
+      const isWrongSigner = named !== null && !(await chain.isSigned(named.info.receiver, digestOf(named), signature));
+      if (isWrongSigner) return { refused: "wrong_signer" };
       const holds = await holdsNamed(parts, forward);
       if (holds.length === 0) return { refused: "unknown_payment" };
       const [hold = null] = named !== null ? holds : [await signedAmong(parts, holds, { signature, digestOf })];
@@ -110,17 +110,20 @@ function decidedBy({ evaluation, task }: Decided): Evaluated | "the clock" | nul
 }
 
 async function answered({ contests }: EscrowParts, { evaluation, task }: Evaluated): Promise<Answered> {
-  // Only the answer to a contest changes what was decided; the clock and strangers change what is found.
+  // Only the answer to a contest changes the decision; the clock and strangers change the outcome that is found.
   const isChanged = task !== null && task.decision !== evaluation.decision;
   const contest = isChanged ? ((await contests.contest(evaluation.payment))?.answer ?? null) : null;
   const pending = { evaluation, contest, status: "pending", transaction: null } as const;
   if (task === null || task.state === "open") return pending;
-  // Anyone may have refunded before the release was mined. Until that is final it may still be undone.
+  // Anyone may have refunded before the release was mined. Until that is final, it may still be undone.
   if (task.state === "mined" && task.found !== task.decision) return pending;
   return { evaluation, contest, status: OUTCOMES[task.decision], transaction: task.transaction };
 }
 
-/** The same evaluation for the same delivery. With a window there is one only: the payer could hold another against the merchant. */
+/**
+ * Returns the same evaluation for the same delivery. With a window, any other delivery is refused, because the payer
+ * could use it against the merchant.
+ */
 async function repeated(parts: EscrowParts, known: Evaluated, delivery: Delivery) {
   if (delivery.contest !== null) {
     const { delivery: first } = JSON.parse(known.evaluation.document) as {
@@ -145,14 +148,14 @@ async function decide(
 ): Promise<Answered | { readonly refused: Refusal } | RefusedConditions> {
   const { store, limits } = parts;
   if (hold.info.maxAmount < limits.minimum) return { refused: "below_minimum" };
-  const state = await standing(parts, hold);
+  const state = await stateOf(parts, hold);
   if (!("refused" in state)) {
     const { status, contentType } = delivery;
     const content = await decodeContent(delivery);
     const rule = evaluate({ status, contentType, body: content });
     const window = rule.decision === "release" ? opened(parts, { ...state, hold, delivery, content, contest }) : null;
     if (window !== null && "refused" in window) return window;
-    // What a merchant that is a contract signed for its buyer is judged at this block: so is this.
+    // The signature that a merchant's contract gave its buyer is judged at this block, so this one is, too.
     if (window !== null && !(await isMerchants(parts, hold, { delivery, signature, block: state.block })))
       return { refused: "wrong_signer" };
     const evaluation = await signed(parts, { hold, delivery, rule, window });
@@ -163,7 +166,7 @@ async function decide(
     if (became === "stored") return { evaluation, contest: null, status: "pending", transaction: null };
     if (became === "spent") return { refused: "gas_spent" };
   }
-  // A concurrent request may have decided, and even ended the hold: its evaluation is this request's too.
+  // A concurrent request may have decided, or even ended, the hold. This request then has the same evaluation.
   const first = decidedBy(await store.decided(hold.id));
   if (first !== null && first !== "the clock") return repeated(parts, first, delivery);
   return "refused" in state ? state : { refused: "already_refunded" };
@@ -172,12 +175,12 @@ async function decide(
 interface Opening extends Pick<HoldState, "time" | "refundableFrom" | "block"> {
   readonly hold: Hold;
   readonly delivery: Delivery;
-  /** Its body, decoded. */
+  /** The body, decoded. */
   readonly content: Uint8Array | null;
   readonly contest: StatedContest | null;
 }
 
-/** The window that opens with a good delivery; null if the payer has none. */
+/** Returns the window that opens with a good delivery, or null if the payer has none. */
 function opened(
   { claims }: EscrowParts,
   { hold, delivery, content, contest, ...state }: Opening,
@@ -199,8 +202,8 @@ const isMerchants = (
 ): Promise<boolean> =>
   chain.isSignedAt(block, { signer: hold.info.receiver, digest: deliveryDigest(hold, delivery), signature });
 
-/** Where a hold without an evaluation stands, or why a delivery is too late, or too early for this node. */
-async function standing(
+/** Returns the state of a hold without an evaluation, or why a delivery is too late, or too early for this node. */
+async function stateOf(
   { chain }: EscrowParts,
   { contract, id, info }: Hold,
 ): Promise<HoldState | { readonly refused: Refusal }> {

@@ -10,46 +10,52 @@ import type { Decision } from "./payment.ts";
 import { type Hold, OUTCOME_GAS, type PaymentInfo } from "./payment.ts";
 import type { Evaluation } from "./record.ts";
 
-/** What should happen to one payment on chain. Each payment has one task, so both outcomes are never requested. */
+/** The outcome due to one payment on chain. Each payment has one task, so the two outcomes are never both requested. */
 export interface Task {
   readonly network: Network;
   readonly contract: Address;
   readonly payment: Hex;
   readonly info: PaymentInfo;
-  /** What should happen or, for a final task, what did happen. */
+  /** The outcome that is due or, for a final task, the actual one. */
   readonly decision: Decision;
   /**
-   * What the arbiter says with the outcome: SHA-256 of the evaluation, or zero if its rule does not count. Null if the
-   * clock alone decided, so that the arbiter says nothing.
+   * The record that the arbiter sends with the outcome: SHA-256 of the evaluation, or zero if its rule does not count.
+   * Null if only the clock decided, so that the arbiter sends no verdict.
    */
   readonly record: Hex | null;
-  /** The transaction that ended the hold; null while the task is open. */
+  /** The transaction that ended the hold, or null while the task is open. */
   readonly transaction: Hex | null;
   /** `final` is the end; a reorganization may still undo `mined`. */
   readonly state: "open" | "mined" | "final";
-  /** What that transaction did, which may differ from the decision: anyone may refund after 30 minutes. */
+  /** The outcome of that transaction. It may differ from the decision, because anyone may refund after 30 minutes. */
   readonly found: Decision | null;
-  /** Until then the release waits for a contest of the payer, in unix seconds of the chain; null if it does not. */
+  /**
+   * The time until which the release waits for a contest by the payer, in Unix seconds of the chain; null if it does
+   * not wait.
+   */
   readonly contestUntil: number | null;
   /** The block that showed its hold. */
   readonly heldBlock: number;
 }
 
-/** Its share of the gas of our own transaction that carried it; null if somebody else may have paid for that. */
+/** Its share of the gas of our transaction, or null if somebody else may have paid for it. */
 export interface Paid {
   readonly gas: bigint | null;
 }
 
-/** What an outcome adds to an account's gas of the day, which is at least zero, and the most that may be on it then. */
+/**
+ * The gas that an outcome adds to an account's total for the day, which is never below zero, and the limit for that
+ * total.
+ */
 export interface Cost {
   readonly gas: bigint;
   readonly most: bigint;
 }
 
-/** `taken`: the payment has a task already. `spent`: the account has no gas left today. */
+/** `taken`: the payment already has a task. `spent`: the account has no gas left today. */
 export type Stored = "stored" | "taken" | "spent";
 
-/** What is stored of a payment. What the clock decided has a task and no evaluation. */
+/** The stored decision on a payment. If the clock decided, there is a task but no evaluation. */
 export interface Decided {
   readonly evaluation: Evaluation | null;
   readonly task: Task | null;
@@ -58,74 +64,78 @@ export interface Decided {
 export interface EscrowStore {
   decided(payment: Hex): Promise<Decided>;
   /**
-   * Stores an evaluation and its task with the record that the chain is told, and the window that a release waits for, all
-   * or nothing, on the payer's account.
+   * Stores, in one transaction, an evaluation, its task with the record for the chain, and the window that the release
+   * waits for. Charges the payer's account.
    */
   decide(
     hold: Hold,
     evaluation: Evaluation,
     on: Cost & { readonly told: Hex; readonly window: ContestWindow | null },
   ): Promise<Stored>;
-  /** Stores a refund decided by the clock, on the account of all such. */
+  /** Stores a refund decided by the clock. All of these share one account. */
   timeOut(hold: Hold, cost: Cost): Promise<Stored>;
   /**
-   * Claims due open tasks for half a minute each: those whose value has waited most, value times age, but a merchant's
-   * second counts half, its third a third.
+   * Claims due open tasks for half a minute each, ordered by value times age, except that a merchant's second task
+   * counts half, and its third a third.
    */
   take(limit: number): Promise<readonly Task[]>;
   /**
-   * An open task is looked at again after this many seconds, unless its window has ended since it was read: then it is due
-   * already, and stays so.
+   * Makes an open task due after this many seconds, unless its window has ended since it was read, in which case
+   * it is already due.
    */
   lookAgain(seen: Pick<Task, "payment" | "contestUntil">, seconds: number): Promise<void>;
   /**
-   * Ends the wait of a release whose window has closed. An open contest keeps it waiting until anyone may refund the hold:
-   * then the clock's refund takes its place, and this much gas goes back to the payer's account. Null if an answer came
-   * first: the task may have changed.
+   * Ends the wait of a release whose window has closed. With an open contest, it waits until anyone may refund the
+   * hold; then the clock's refund replaces the release, and this gas is credited to the payer's account. Returns null
+   * if an answer came first, because the task may have changed.
    */
   closeWindow(
     payment: Hex,
     at: { readonly isRefundable: boolean; readonly gas: bigint },
   ): Promise<Decision | "contested" | null>;
-  /** Records what ended an open task's hold, and where; gas that it was reckoned with and did not take goes back, once. */
+  /** Records what ended an open task's hold, and where. Estimated gas that was not used is credited once. */
   mined(task: Pick<Task, "payment" | "record" | "info">, outcome: HoldEnd & Paid): Promise<void>;
   hasMined(): Promise<boolean>;
-  /** Blocks that show outcomes of mined tasks, if they are due or not after the given one; oldest first. */
+  /** Returns blocks that show outcomes of mined tasks and that are due or not after the given block, oldest first. */
   blocks(final: number, limit: number): Promise<readonly Block[]>;
-  /** These blocks still stand: their tasks are mined, and looked at again after this many seconds. */
+  /**
+   * Keeps the tasks of these blocks, which are still on the chain, mined and makes them due after this many seconds.
+   */
   wait(blocks: readonly Block[], seconds: number): Promise<void>;
-  /** The block is final, and so are its tasks. Returns those that did not end as decided. */
+  /** Marks the block and its tasks as final. Returns those that did not end as decided. */
   finish(block: Block): Promise<readonly Pick<Task, "payment" | "decision" | "found">[]>;
-  /** The chain has another block in its place: its tasks are open again. */
+  /** Opens the tasks again, because the chain has another block in its place. */
   reopen(block: Block): Promise<void>;
 }
 
-/** The account of holds that nobody decided, whose parties anybody can make up. */
-const NOBODY = Buffer.alloc(20);
+/** The account of holds without an evaluation, whose parties anyone can make up. */
+const CLOCK_ACCOUNT = Buffer.alloc(20);
 
 /** Accounts are locked in this order, then tasks. */
 const accountOrder = (account: Buffer, payment: Buffer): string =>
   `account ${Buffer.concat([account, payment]).toString("hex")}`;
 
-/** The day, in UTC, that an account's gas counts for. */
+/** The day (UTC) for which an account's gas counts. */
 const TODAY = "(now() AT TIME ZONE 'UTC')::date";
 
-/** Who made the hold, and is charged for its release. */
+/** The account that made the hold, which is charged for its release. */
 const PAYER = "decode(substr(task.info->>'payer', 3), 'hex')";
 
-/** The day that the account of an outcome was charged on. */
+/** The day on which the account of an outcome was charged. */
 const DAY_CHARGED = "(task.created_at AT TIME ZONE 'UTC')::date";
 
 /**
- * Puts the gas $2 on the account $1 of the day, which has a row then. Changes nothing when that would be more than $3, or
- * when the payment $4 has a task already.
+ * Adds the gas $2 to the account $1 for today, creating its row. Changes nothing if the total would exceed $3, or if
+ * the payment $4 already has a task.
  */
 const CHARGE = `INSERT INTO escrow_gas AS account SELECT $1::bytea, ${TODAY}, greatest(0, $2::bigint)
     WHERE $2::bigint <= greatest(0, $3::bigint) AND NOT EXISTS (SELECT FROM escrow_task WHERE payment = $4::bytea)
     ON CONFLICT (account, day) DO UPDATE SET gas = greatest(0, account.gas + $2::bigint)
     WHERE $2::bigint <= 0 OR account.gas + $2::bigint <= $3::bigint`;
 
-/** Takes gas off the account of the payment's payer, on the day on which it was charged. It is never less than zero. */
+/**
+ * Credits gas to the account of the payment's payer, on the day on which it was charged. The total is never below zero.
+ */
 export async function giveBack(client: pg.PoolClient, payment: Buffer, gas: Cost["gas"]): Promise<void> {
   await client.query(
     `UPDATE escrow_gas AS account SET gas = greatest(0, account.gas - $2::bigint) FROM escrow_task AS task
@@ -135,8 +145,9 @@ export async function giveBack(client: pg.PoolClient, payment: Buffer, gas: Cost
 }
 
 /**
- * Notes what ended the open task $1, and gives back to the account $6, on the day on which it was charged, what the outcome
- * took less than the gas $7. Mined again after a reorganization, it gives back the rest at most.
+ * Records what ended the open task $1, and credits the account $6, on the day on which it was charged, with the
+ * difference between the estimated gas and the gas $7 that was used. When mined again after a reorganization, it
+ * credits at most the rest.
  */
 const MINED = `WITH task AS (UPDATE escrow_task AS task
     SET state = 'mined', found = $2, tx = $3, block_number = $4, block_hash = $5, next_attempt_at = now(),
@@ -146,12 +157,12 @@ const MINED = `WITH task AS (UPDATE escrow_task AS task
   UPDATE escrow_gas AS account SET gas = greatest(0, account.gas - surplus) FROM task
   WHERE account.account = $6 AND account.day = task.day AND surplus > 0`;
 
-/** An outcome that nothing was charged for gives nothing back, whatever it takes. */
+/** An outcome that was not charged gets no credit, whatever gas it uses. */
 const RECKONED = `CASE $2::bigint WHEN 0 THEN 0 ELSE ${OUTCOME_GAS} END`;
 
 /**
- * Charges, then stores the task and what belongs to it, all or nothing, in one statement. Two of them for one payment: the
- * one that finds the other's task when it inserts its own has charged in vain, and is undone.
+ * Charges, then stores the task and its related rows, in one statement. If two run for one payment, the one that finds
+ * the other's task when it inserts its own is rolled back, including its charge.
  */
 const storing = (rest: string) => `WITH charged AS (${CHARGE} RETURNING 1),
   task AS (INSERT INTO escrow_task (payment, chain, contract, info, decision, record, merchant, amount, contest_until, held_block, gas)
@@ -174,7 +185,7 @@ interface Columns {
   readonly taken: boolean;
 }
 
-/** What the task says, besides what its hold does. */
+/** The task's facts that its hold does not contain. */
 interface Outcome extends Pick<Evaluation, "decision"> {
   readonly record: Hex | null;
   readonly until: number | null;
@@ -209,7 +220,7 @@ const windowValues = (window: ContestWindow | null) =>
         window.block,
       ];
 
-/** Stores decisions, those that come at the same time with one commit. */
+/** Stores decisions. Concurrent ones share a commit. */
 function createDecisions(share: Share): Pick<EscrowStore, "decide" | "timeOut"> {
   const isTaken = async (payment: unknown) => (await share(named(IS_TAKEN, [payment]), "")).rowCount !== 0;
   const store = async (text: string, given: readonly unknown[]): Promise<Stored> => {
@@ -217,7 +228,8 @@ function createDecisions(share: Share): Pick<EscrowStore, "decide" | "timeOut"> 
     try {
       const { rows } = await share<Columns>(named(text, given), order);
       if (rows[0]?.stored) return "stored";
-      // What waited for the account's lock looked for the task before another one stored it, and spent what was left.
+      // It waited for the account's lock, so it checked for the task before another one stored it and used up the
+      // allowance.
       return rows[0]?.taken || (await isTaken(given[3])) ? "taken" : "spent";
     } catch (error) {
       if (error instanceof pg.DatabaseError && error.code === NO_ROW) return "taken";
@@ -237,15 +249,21 @@ function createDecisions(share: Share): Pick<EscrowStore, "decide" | "timeOut"> 
       ]);
     },
     timeOut: (hold, cost) =>
-      store(TIME_OUT, values(hold, { ...cost, account: NOBODY }, { decision: "refund", record: null, until: null })),
+      store(
+        TIME_OUT,
+        values(hold, { ...cost, account: CLOCK_ACCOUNT }, { decision: "refund", record: null, until: null }),
+      ),
   };
 }
 
-/** A release that waits for its window; locked by everything that changes its outcome: a contest, its answer, and the window's end. */
+/**
+ * Selects a release that waits for its window. Everything that changes its outcome locks it: a contest, its answer, and
+ * the window's end.
+ */
 export const WAITING = `SELECT contest_until, merchant FROM escrow_task
   WHERE payment = $1 AND state = 'open' AND decision = 'release' AND contest_until IS NOT NULL FOR UPDATE`;
 
-/** A row of `escrow_task`, as far as it is read. */
+/** The columns of `escrow_task` that are read. */
 export interface TaskColumns {
   readonly payment: Buffer;
   readonly chain: number;
@@ -281,7 +299,7 @@ export function parseTask(row: TaskColumns): Task {
 /** How long a claimed task is reserved for its worker. */
 const TAKEN = "interval '30 s'";
 
-/** An evaluation beside its task; null without one. */
+/** The evaluation joined to its task; null without one. */
 interface EvaluationColumns {
   readonly evaluated: Decision | null;
   readonly rule: string;
@@ -296,13 +314,13 @@ interface BlockColumns {
 
 const CONTESTED = "SELECT FROM escrow_contest WHERE payment = $1 AND is_open";
 const CLOSE_WINDOW = "UPDATE escrow_task SET contest_until = NULL WHERE payment = $1";
-/** In nobody's name: the record says nothing about the merchant. */
+/** Refunds without a record, which would count against the merchant. */
 const GIVE_UP = `UPDATE escrow_task SET decision = 'refund', record = NULL, gas = 0, contest_until = NULL
   WHERE payment = $1`;
 
 /**
- * The most valuable and the oldest due tasks, so that the work is bounded. Value times age is what waiting costs; a
- * merchant's second counts half, its third a third.
+ * The most valuable and the oldest due tasks, so that the work is bounded. Waiting costs value times age; a merchant's
+ * second task counts half, its third a third.
  */
 const CANDIDATES = 1_000;
 const candidates = (order: string) => `(SELECT payment, merchant, amount, created_at FROM escrow_task
@@ -316,20 +334,20 @@ const TAKE = `UPDATE escrow_task SET next_attempt_at = now() + ${TAKEN} WHERE pa
   WHERE state = 'open' AND next_attempt_at <= now() ORDER BY weight DESC LIMIT $1 FOR UPDATE OF escrow_task SKIP LOCKED
 ) RETURNING *`;
 
-/** No evaluation is without its task. */
+/** Every evaluation has a task. */
 const DECIDED = `SELECT task.*, evaluation.decision AS evaluated, rule, evaluation.record AS evaluation_record, document
   FROM escrow_task AS task LEFT JOIN escrow_evaluation AS evaluation USING (payment) WHERE task.payment = $1`;
 const LOOK_AGAIN = `UPDATE escrow_task SET next_attempt_at = now() + make_interval(secs => $2)
   WHERE payment = $1 AND state = 'open' AND contest_until IS NOT DISTINCT FROM $3`;
 
-/** Statements that only read, in any order. */
+/** The order of statements that only read. */
 const UNLOCKED = "";
 /** Tasks are locked in this order, after the accounts of decisions. */
 const taskOrder = (payment: Hex): string => `task ${payment}`;
 
 /**
- * Evaluations, kept permanently, and what should happen on chain. A payment has one task, so both outcomes are never
- * requested.
+ * Creates the store of permanent evaluations and of the outcomes due on chain. A payment has one task, so the two
+ * outcomes are never both requested.
  */
 export function createEscrowStore(pool: pg.Pool): EscrowStore {
   const { share: read } = createSharedMessages(pool);
@@ -358,7 +376,7 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
     closeWindow: (payment, { isRefundable, gas }) =>
       inTransaction(pool, async (client) => {
         const id = bytes(payment);
-        // Contests lock the task, too, so that none comes between the next two statements.
+        // Contests also lock the task, so none can come between the next two statements.
         if ((await client.query(WAITING, [id])).rowCount === 0) return null;
         const isContested = (await client.query(CONTESTED, [id])).rowCount !== 0;
         if (isContested && !isRefundable) return "contested";
@@ -369,7 +387,7 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
       }),
 
     async mined({ payment, record, info }, { decision, transaction, block, blockHash, gas }) {
-      const account = record === null ? NOBODY : bytes(info.payer);
+      const account = record === null ? CLOCK_ACCOUNT : bytes(info.payer);
       const ended = [bytes(payment), decision, bytes(transaction), block, bytes(blockHash)];
       await write(
         named(MINED, [...ended, account, gas === null ? null : String(gas)]),

@@ -173,7 +173,7 @@ test("the doctor names an account without ETH, a blacklisted receiver, and a con
     "fail ARBITER_PRIVATE_KEY: 0x… holds 0 ETH on Base: send it ETH for gas, 0.02 to start with",
     "fail PAY_TO_ADDRESS: USDC refuses transfers to 0x…: use an account that is not blacklisted",
     "fail EXAM_PRIVATE_KEY: 0x… holds 0.00 USDC on Base: send it USDC, 50 to start with",
-    expect.stringMatching(/^fail ESCROW_ADDRESSES: .*there is no escrow contract at 0x….*run npm run deploy/),
+    expect.stringMatching(/^fail ESCROW_ADDRESSES: .*no escrow contract exists at 0x….*run npm run deploy/),
   ]);
 });
 

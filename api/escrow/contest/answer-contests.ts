@@ -11,8 +11,8 @@ import { contestPath, contestRecord } from "./contest-record.ts";
 import { type Judged, judgedBy, judgePayloadHash, NO_GROUND, WINDOW_CLOSED } from "./grounds.ts";
 import type { Contest, ContestStore, ContestView, OpenedWindow } from "./store.ts";
 
-/** Contests that a pass takes up. */
-export const AT_ONCE = 32;
+/** Contests taken in one pass. */
+export const BATCH = 32;
 const LOOK_AGAIN_SECONDS = 2;
 
 export interface ContestParts {
@@ -34,17 +34,19 @@ export interface NewContest {
   readonly signature: Hex;
 }
 
-/** Why a contest is not taken; the release goes on as if nobody had said anything. */
+/** The reasons a contest is rejected. The release then continues as if there had been none. */
 export type ContestRefusal = "no_window" | "not_the_payer" | "other_contest" | "over";
 
 export interface Contests {
-  /** Takes a payer's one contest and answers it, at once if that is possible. The same again gets the same answer. */
+  /**
+   * Accepts a payer's one contest and answers it, immediately if possible. The same contest gets the same answer again.
+   */
   contest(
-    said: NewContest,
+    posted: NewContest,
   ): Promise<(ContestView & { readonly isReplay: boolean }) | { readonly refused: ContestRefusal }>;
-  /** A payment's window and what was said in it; null if it had none. */
+  /** Returns a payment's window and its contest, or null if it had no window. */
   view(payment: Hex): Promise<ContestView | null>;
-  /** Answers contests that nobody has answered yet, because a process died or too much was under way. */
+  /** Answers contests left unanswered because a process died or was too busy. */
   answerContests(): Promise<number>;
 }
 
@@ -54,7 +56,7 @@ export function createContests(parts: ContestParts): Contests {
     const [window, contest] = await Promise.all([contests.window(payment), contests.contest(payment)]);
     return window && { window, contest };
   };
-  /** Whatever fails is tried again by a later pass, until anyone may refund the hold. */
+  /** If this fails, a later pass tries again, until anyone may refund the hold. */
   const attempt = async (payment: Hex): Promise<void> => {
     try {
       await answer(parts, payment);
@@ -63,7 +65,7 @@ export function createContests(parts: ContestParts): Contests {
       await contests.lookAgain(payment, LOOK_AGAIN_SECONDS).catch(() => undefined);
     }
   };
-  /** Others see that this process lives, and what it has taken is its own, until the work is done. */
+  /** Until the work is done, other processes see that this one is alive and leave its contests alone. */
   const present = async <T>(work: (owner: number) => Promise<T>): Promise<T> => {
     const { owner, leave } = await contests.enter();
     return work(owner).finally(leave);
@@ -72,7 +74,8 @@ export function createContests(parts: ContestParts): Contests {
     present(async (owner) => {
       const opened = await contests.open(contest, owner);
       if (opened !== "opened") return opened;
-      // Where others wait for a fetch, it waits with them: the next one is for the most urgent, not for the last who asks.
+      // If other contests wait for a fetch, this one waits with them: the next fetch is for the most urgent, not for
+      // the newest.
       const isNext = contest.claim.category !== "http-delivery" || !(await contests.areDue());
       await (isNext ? attempt(contest.payment) : contests.lookAgain(contest.payment, 0));
       return opened;
@@ -80,17 +83,17 @@ export function createContests(parts: ContestParts): Contests {
   return {
     view,
 
-    async contest(said) {
-      const { payment, claimSha256, signature } = said;
+    async contest(posted) {
+      const { payment, claimSha256, signature } = posted;
       const window = await contests.window(payment);
       if (window === null) return { refused: "no_window" };
       const { hold } = window;
       const digest = contestDigest(hold, claimSha256);
       const isKnown = (await contests.contest(payment)) !== null;
-      // Handed in when it arrives: a wallet may take its time to check a signature.
+      // It counts as made when it arrives, because a wallet may take a while to check a signature.
       const madeAt = isKnown ? null : await chain.time();
       if (!(await chain.isSigned(hold.info.payer, digest, signature))) return { refused: "not_the_payer" };
-      const opened = madeAt === null ? "taken" : await opens({ ...said, madeAt });
+      const opened = madeAt === null ? "taken" : await opens({ ...posted, madeAt });
       if (opened === "over") return { refused: "over" };
       const contest = await contests.contest(payment);
       if (contest?.claimSha256 !== claimSha256) return { refused: "other_contest" };
@@ -100,7 +103,7 @@ export function createContests(parts: ContestParts): Contests {
     async answerContests() {
       if (!(await contests.areDue())) return 0;
       return present(async (owner) => {
-        const taken = await contests.take(AT_ONCE, owner, await chain.time());
+        const taken = await contests.take(BATCH, owner, await chain.time());
         await Promise.all(taken.map(attempt));
         return taken.length;
       });
@@ -108,7 +111,7 @@ export function createContests(parts: ContestParts): Contests {
   };
 }
 
-/** Judges a contest and stores its answer. Its release waits for it until anyone may refund the hold. */
+/** Judges a contest and stores its answer, for which the release waits until anyone may refund the hold. */
 async function answer(parts: ContestParts, payment: Hex): Promise<void> {
   const { contests, signer, baseUrl, now } = parts;
   const [window, contest] = await Promise.all([contests.window(payment), contests.contest(payment)]);
@@ -117,7 +120,7 @@ async function answer(parts: ContestParts, payment: Hex): Promise<void> {
   await contests.answer(payment, async (isOpen) => {
     const at = now();
     const url = `${baseUrl}${contestPath(payment)}`;
-    // What is found too late is published, and changes nothing.
+    // A finding that comes too late is published but changes nothing.
     const found = isOpen ? judged : { rule: WINDOW_CLOSED, facts: judged.facts };
     const unsigned = contestRecord({ contest, window, judged: found }, { issuer: signer.issuer, url, now: at });
     const document = await signer.signAsText(unsigned, at);
@@ -149,7 +152,8 @@ async function judge(parts: ContestParts, window: OpenedWindow, claim: ContestCl
       return judgedBy(verdict, facts);
     }
     case "payload-hash": {
-      // At the evaluation's block: a merchant that is a contract may have taken its word back since.
+      // At the block of the evaluation, because a merchant that is a contract may have revoked its signature since
+      // then.
       const digest = signedDigest(hold, hashedClaim(claim.delivery), window);
       const signed = { signer: hold.info.receiver, digest, signature: claim.delivery.signature };
       const isMerchants = await parts.chain.isSignedAt(window.block, signed);
@@ -160,5 +164,5 @@ async function judge(parts: ContestParts, window: OpenedWindow, claim: ContestCl
   }
 }
 
-/** Attempts have deadlines of their own. */
+/** Every attempt has its own deadline. */
 const NEVER = new AbortController().signal;

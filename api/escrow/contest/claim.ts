@@ -7,18 +7,21 @@ import type { Address, Hex } from "../../platform/wallet.ts";
 import { bytes32, type HashedDelivery, SIGNATURE, textHash } from "../delivery.ts";
 import type { Hold } from "../payment.ts";
 
-/** Taken as it is: the record shows the claim, and its hash is that of the claim as it was sent. */
+/**
+ * Only lowercase is accepted, because the record shows the claim unchanged, and its hash is the hash of the claim as it
+ * was sent.
+ */
 const lowerCase = (pattern: RegExp, expected: string) =>
   z.string().regex(pattern, `expected ${expected}`) as unknown as z.ZodType<Hex>;
 
 const digest = lowerCase(/^0x[0-9a-f]{64}$/, "32 bytes in hex, lower case");
-/** A lone surrogate is signed as U+FFFD, and no signed record can have one. */
+/** A lone surrogate is signed as U+FFFD, and a signed record cannot contain one. */
 const text = z.string().transform((given) => given.toWellFormed());
 const HEADERS = ["content_type", "content_encoding"] as const;
 
 /**
- * Another delivery of the payment that the merchant signed: the one that the buyer got with the response. Whatever a
- * merchant can sign fits: a header too long for a request, or of bytes that are no text, by its hash.
+ * Another delivery of the payment that the merchant signed: the one that the buyer got with the response. Anything that
+ * a merchant can sign fits. A header that is too long for a request, or whose bytes are not text, is given by its hash.
  */
 const SIGNED_DELIVERY = z
   .strictObject({
@@ -28,7 +31,7 @@ const SIGNED_DELIVERY = z
     content_type_keccak256: digest.optional(),
     content_encoding: text.optional(),
     content_encoding_keccak256: digest.optional(),
-    // What fits into a response's headers; a longer one would not leave a contract the gas to check it.
+    // Fits into a response's headers. A longer one would not leave a contract enough gas to check it.
     signature: lowerCase(/^0x([0-9a-f]{2}){0,8192}$/, "a signature in hex, lower case"),
   })
   .superRefine((delivery, context) => {
@@ -39,7 +42,7 @@ const SIGNED_DELIVERY = z
 
 type ClaimedDelivery = z.infer<typeof SIGNED_DELIVERY>;
 
-/** The delivery of a claim as EIP-712 hashes it. */
+/** Returns the delivery of a claim as EIP-712 hashes it. */
 export const hashedClaim = (claimed: ClaimedDelivery): HashedDelivery => ({
   status: claimed.status,
   body_sha256: claimed.body_sha256,
@@ -47,7 +50,7 @@ export const hashedClaim = (claimed: ClaimedDelivery): HashedDelivery => ({
   content_encoding_keccak256: claimed.content_encoding_keccak256 ?? textHash(claimed.content_encoding ?? ""),
 });
 
-/** What a buyer says. It names a ground and no conditions of its own: those are the offer's. */
+/** A buyer's claim. It names a ground but no conditions, because the offer's conditions apply. */
 const CONTEST_CLAIM = z.discriminatedUnion("category", [
   z.strictObject({ category: z.literal("expect") }),
   z.strictObject({ category: z.literal("http-delivery") }),
@@ -65,10 +68,10 @@ export const GROUNDS = [
 /** The body of `POST /escrow/contest`. */
 export const CONTEST = z.strictObject({ payment_id: bytes32, claim: CONTEST_CLAIM, signature: SIGNATURE });
 
-/** SHA-256 of the claim's canonical JSON (RFC 8785), as submitted. */
+/** Returns the SHA-256 of the claim's canonical JSON (RFC 8785), as submitted. */
 export const claimSha256 = (claim: unknown): Hex => `0x${createHash("sha256").update(canonical(claim)).digest("hex")}`;
 
-/** What a payer signs to contest, under the domain of one escrow contract (EIP-712). */
+/** The type that a payer signs to contest, under the domain of one escrow contract (EIP-712). */
 export const CONTEST_TYPES = {
   primaryType: "Contest",
   types: {
@@ -86,7 +89,7 @@ export const contestDomain = ({ chainId }: NetworkFacts, contract: Address) => (
   verifyingContract: contract,
 });
 
-/** The digest that the payer signs. */
+/** Returns the digest that the payer signs. */
 export const contestDigest = ({ network, contract, id }: Pick<Hold, "network" | "contract" | "id">, claim: Hex): Hex =>
   hashTypedData({
     domain: contestDomain(NETWORKS[network], contract),

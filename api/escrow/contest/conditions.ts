@@ -8,21 +8,21 @@ import type { HoldState } from "../chain.ts";
 import type { Delivery, StatedContest } from "../delivery.ts";
 import type { PaymentInfo } from "../payment.ts";
 
-/** What the offer's conditions are as claims, and what was measured for them; JSON, so that it can be stored. */
+/** The offer's conditions as claims, and the measurements for them. JSON, so that it can be stored. */
 export interface Promised {
-  /** Judged by the table of `http-delivery` in version 1 of the policy, on the response that was delivered. */
+  /** Judged by the table of `http-delivery` in version 1 of the policy, on the delivered response. */
   readonly expect: { readonly claim: Claim; readonly seen: Fetched } | null;
   readonly httpDelivery: Claim | null;
 }
 
-/** The category's rules want a URL; the response that was sold has none of its own, and nothing is fetched for it. */
+/** The category's rules require a URL. The delivered response has none, and nothing is fetched for it. */
 const DELIVERED = "https://delivered.example/";
 
 const CATEGORIES = new Set(["expect", "http-delivery"]);
 
 /**
- * Reads the conditions of an offer by the arbiter's policy, for a URL by the one in force, and measures the delivery for those that are about
- * it: its content is not kept.
+ * Parses the conditions of an offer under the arbiter's policy, those for a URL under the current one. Measures the
+ * delivery for the conditions that are about it, without keeping its content.
  */
 export function promisedBy(
   settings: ClaimSettings,
@@ -47,7 +47,7 @@ export function promisedBy(
 }
 
 /**
- * The later tables of `http-delivery` ask twice and distrust firewalls. The response that was sold is already here, so
+ * The later tables of `http-delivery` fetch twice and distrust firewalls. The delivered response is already here, so
  * the first table decides.
  */
 const firstOf = (settings: ClaimSettings): ClaimSettings => ({ ...settings, policies: [settings.policies[0]] });
@@ -67,7 +67,7 @@ const fieldError = (
   message,
 });
 
-/** The delivered response as if it had been fetched. */
+/** Returns the delivered response as if it had been fetched. */
 function seenIn(
   { status, contentType, contentEncoding, body, content }: Delivery & { readonly content: Content["body"] },
   { expect_status: wanted, expect_contains: text }: AnswerConditions,
@@ -89,12 +89,13 @@ const measure = (bytes: Uint8Array): Measure => ({
   sha256: createHash("sha256").update(bytes).digest("hex"),
 });
 
-/** Why a delivery does not fit the window that the payer signed; no money moves. */
+/** The reasons a delivery does not fit the window that the payer signed. No money moves. */
 export type WindowRefusal = "window_unsigned" | "no_window" | "wrong_window" | "unbound";
 
 /**
- * What the payer of a delivery may contest; null for nothing. The window is in the terms on the chain, so no version of
- * a delivery leads around it, and the salt proves the conditions: nobody can forward other ones than were paid for.
+ * Returns what the payer of a delivery may contest, or null for nothing. The window is in the terms on the chain, so no
+ * version of a delivery gets around it, and the salt proves the conditions, so only those that were paid for can be
+ * forwarded.
  */
 export function windowOf(
   info: PaymentInfo,
@@ -108,8 +109,9 @@ export function windowOf(
 }
 
 /**
- * When a window that opens now closes, in unix seconds of the chain; null if it would leave a release too little time
- * before anyone may refund. A window is never shortened: a merchant could deliver late to be rid of it.
+ * Returns when a window that opens now closes, in Unix seconds of the chain, or null if that would leave too little
+ * time for a release before anyone may refund. A window is never shortened, because a merchant could then avoid it by
+ * delivering late.
  */
 export function closesAt({ time, refundableFrom }: Pick<HoldState, "time" | "refundableFrom">, seconds: number) {
   const until = time + seconds;

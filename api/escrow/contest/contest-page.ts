@@ -10,8 +10,8 @@ const HEADINGS = { release: "Contested, and released", refund: "Contested, and r
 const TONES = { release: "pass", refund: "fail" } as const;
 
 /**
- * A payment's contest window, what its buyer said in it, and the answer.
- * @param places of the evaluation and of the answer
+ * Renders a payment's contest window, the buyer's contest, and the answer.
+ * @param places the log entries of the evaluation and the answer
  */
 export function renderContest(view: View, places: readonly LogPlace[], baseUrl: string): string {
   const { contest, answer } = view;
@@ -19,12 +19,12 @@ export function renderContest(view: View, places: readonly LogPlace[], baseUrl: 
   const heading = answer !== null ? HEADINGS[answer.decision] : contest !== null ? "Contested" : "Not contested";
   return renderPage({
     title: heading,
-    description: answer?.rule_text ?? "What the buyer of an escrowed payment contested before its release.",
+    description: answer?.rule_text ?? "A contest by the buyer of an escrowed payment, before its release.",
     canonical: `${baseUrl}${path}`,
     jsonUrl: `${baseUrl}${path}?format=json`,
     main: html`<article class="deed ${answer === null ? "gray" : TONES[answer.decision]}"><p class="eyebrow">Escrow contest</p>
 <h1>${heading}</h1>
-<p class="state">${answer?.rule_text ?? (contest === null ? "The buyer has said nothing." : "The claim is being checked.")}</p>
+<p class="state">${answer?.rule_text ?? (contest === null ? "The buyer has not contested." : "The claim is being checked.")}</p>
 ${facts(moneyFacts(view), "ruled")}</article>
 ${contest !== null && claimSection(contest)}
 ${answer !== null && answerSection(answer, path)}
@@ -47,11 +47,11 @@ const outcomeOf = ({ network, transaction, status }: View): Markup | string =>
     : html`${status}: <a class="mono" href="${explorerTransactionUrl(network as Network, transaction)}" rel="noopener">${transaction}</a>`;
 
 const claimSection = ({ claim, claim_sha256, made_at }: NonNullable<View["contest"]>): Markup =>
-  html`<section aria-labelledby="claim"><h2 id="claim">What the buyer said</h2>
+  html`<section aria-labelledby="claim"><h2 id="claim">The buyer’s claim</h2>
 ${facts(
   [
     ["Ground", html`<code>${claim.category}</code> of <a href="/escrow#contest">the published grounds</a>`],
-    ["Said", instant(new Date(made_at))],
+    ["Made", instant(new Date(made_at))],
     ["SHA-256 of the claim", html`<code>${claim_sha256}</code>`],
   ],
   "ruled",

@@ -11,10 +11,10 @@ export interface ContestFound {
   readonly judged: Judged;
 }
 
-/** Chain time as text. */
+/** Returns the chain's time as text. */
 export const atSecond = (seconds: number): string => new Date(seconds * 1000).toISOString();
 
-/** The public record of one contest's answer, before signing. */
+/** Returns the public record of one contest's answer, before signing. */
 export function contestRecord(
   { contest, window, judged }: ContestFound,
   { issuer, url, now }: { readonly issuer: string; readonly url: string; readonly now: Date },

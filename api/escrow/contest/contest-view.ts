@@ -3,10 +3,13 @@ import { evaluationPath } from "../record.ts";
 import { atSecond, contestPath, type contestRecord } from "./contest-record.ts";
 import type { ContestView } from "./store.ts";
 
-/** The signed answer, as parsed. */
+/** The signed answer, parsed. */
 type ContestDocument = ReturnType<typeof contestRecord>;
 
-/** A payment's window and what was said in it, as published. It changes until the payment is over; its `answer` never does. */
+/**
+ * Returns a payment's window and its contest, as published. It changes until the payment is over, but its `answer`
+ * never does.
+ */
 export function contestView({ window, contest }: ContestView, { status, transaction }: Answered, baseUrl: string) {
   const { hold, seconds, until, conditions } = window;
   const answer = contest?.answer ?? null;

@@ -8,7 +8,7 @@ import { TIMEOUT_TEXT } from "../payment.ts";
 import { CONTEST_TYPES, type ContestClaim, contestDomain, hashedClaim } from "./claim.ts";
 import { CONTEST_PATH } from "./contest-record.ts";
 
-/** What follows from a contest, and why. */
+/** The outcome of a contest, and the rule behind it. */
 export interface ContestRule {
   readonly id: "claim_false" | "claim_true" | "claim_unknown" | "no_ground" | "window_closed";
   readonly decision: Decision;
@@ -35,7 +35,7 @@ export const WINDOW_CLOSED = rule(
   `The claim was not determined within ${TIMEOUT_TEXT} of the hold, and nothing is released while a contest is open: the clock refunds the buyer.`,
 );
 
-/** All of them, as published. */
+/** All rules, as published. */
 export const CONTEST_RULES: readonly ContestRule[] = [CLAIM_FALSE, CLAIM_TRUE, CLAIM_UNKNOWN, NO_GROUND, WINDOW_CLOSED];
 
 const BY_VERDICT: Readonly<Record<Verdict, ContestRule>> = {
@@ -47,7 +47,7 @@ const BY_VERDICT: Readonly<Record<Verdict, ContestRule>> = {
 /** An answer before it is stored. */
 export interface Judged {
   readonly rule: ContestRule;
-  /** What was observed and how every condition was judged. */
+  /** The observations and the result of every condition. */
   readonly facts: readonly Fact[];
 }
 
@@ -55,7 +55,9 @@ export const judgedBy = (verdict: Verdict, facts: readonly Fact[]): Judged => ({
 
 type ClaimedDelivery = Extract<ContestClaim, { category: "payload-hash" }>["delivery"];
 
-/** Whether what the merchant signed for its buyer is what it forwarded, as EIP-712 hashes both. */
+/**
+ * Compares the delivery that the merchant signed for its buyer with the one that it forwarded, as EIP-712 hashes both.
+ */
 export function judgePayloadHash(forwarded: SignedDelivery, claimed: ClaimedDelivery): Judged {
   const hashed = hashedClaim(claimed);
   const header = (name: "content_type" | "content_encoding") => {
@@ -88,15 +90,15 @@ export function judgePayloadHash(forwarded: SignedDelivery, claimed: ClaimedDeli
 const GROUNDS = [
   {
     category: "expect" as const,
-    about: "The response that the merchant delivered, as it was forwarded.",
+    about: "The response that the merchant delivered, as forwarded.",
     needs: "The offer had conditions `expect`: expect_status, expect_sha256, min_bytes, expect_contains.",
-    table: "That of http-delivery in version 1 of the arbiter's policy.",
+    table: "The one for http-delivery in version 1 of the arbiter's policy.",
   },
   {
     category: "http-delivery" as const,
-    about: "What the arbiter itself gets at the public URL that the offer names. A claim names no URL of its own.",
+    about: "The arbiter's own response from the public URL in the offer. A claim does not name a URL.",
     needs: "The offer had conditions `http-delivery`: url, and any of the others. The arbiter's rules for URLs apply.",
-    table: "That of http-delivery in the arbiter's policy in force.",
+    table: "The one for http-delivery in the arbiter's policy in force.",
   },
   {
     category: "payload-hash" as const,
@@ -109,7 +111,7 @@ const GROUNDS = [
   },
 ];
 
-/** What a buyer can contest, when, and what follows. */
+/** Returns what a buyer can contest, when, and with which outcomes. */
 export const contestPolicy = (baseUrl: string) => ({
   url: `${baseUrl}${CONTEST_PATH}`,
   method: "POST" as const,
@@ -118,18 +120,18 @@ export const contestPolicy = (baseUrl: string) => ({
     least_seconds: 0 as const,
     most_seconds: LONGEST_CONTEST_SECONDS,
     room_seconds: CONTEST_ROOM_SECONDS,
-    text: `A merchant chooses the window in its terms; without one a good delivery is released at once. It opens with the evaluation of a good delivery and closes so many seconds later, by the chain's clock; then the release is sent, unless a contest that was handed in before is still open. It is never shortened: a delivery that comes later than ${CONTEST_ROOM_SECONDS} seconds and the window before anyone may refund is not evaluated, and its hold goes back to the buyer.`,
+    text: `A merchant chooses the window in its terms; without one, a good delivery is released immediately. The window opens with the evaluation of a good delivery and closes that number of seconds later, by the chain's clock. Then the release is sent, unless a contest submitted before is still open. It is never shortened: a delivery that comes later than ${CONTEST_ROOM_SECONDS} seconds and the window before anyone may refund is not evaluated, and its hold goes back to the buyer.`,
     in_terms:
-      "refundExpiry − authorizationExpiry − 86400 is the window in seconds, if it is 1 to 1200. Both are on the chain and signed by the payer. Its delivery is evaluated with the same contest only.",
+      "refundExpiry − authorizationExpiry − 86400 is the window in seconds, if it is 1 to 1200. Both are on the chain and signed by the payer. Its delivery is evaluated only with the same contest.",
   },
   grounds: GROUNDS,
   rules: CONTEST_RULES.map(({ id, decision, when }) => ({ id, decision, when })),
-  once: `A payer contests a payment once, for free. The same claim again gets the same answer; another one is a 409. An answer is signed, public and final, and ends the window. While a contest has no answer nothing is released; without one, the hold is refunded ${TIMEOUT_TEXT} after it was made.`,
+  once: `A payer contests a payment once, for free. The same claim again gets the same answer; another one is a 409. An answer is signed, public and final, and ends the window. While a contest has no answer, nothing is released; if it never gets one, the hold is refunded ${TIMEOUT_TEXT} after it was made.`,
   binding:
     "salt = keccak256(abi.encode(keccak256('x402AuthCaptureSaltBinding(address receiverAuthorizer,address policy,uint256 saltNonce)'), 0, policy, saltNonce)), as clients of auth-capture derive it; policy = the last 20 bytes of keccak256(abi.encode(keccak256('ContestTerms(uint32 contestSeconds,bytes32 conditionsSha256)'), seconds, SHA-256 of the conditions' canonical JSON)).",
 });
 
-/** What a payer signs, under the domain of one contract. */
+/** Returns the typed data that a payer signs, under the domain of one contract. */
 export const contestSigned = (network: NetworkFacts, contract: Address) => ({
   domain: contestDomain(network, contract),
   ...CONTEST_TYPES,

@@ -34,7 +34,7 @@ export const contestRoutes = (parts: ContestRouteParts): readonly Route[] => [
   {
     method: "GET",
     path: `${CONTEST_PATH}/:payment`,
-    summary: "A payment's contest window, what its buyer said in it, and the signed answer",
+    summary: "A payment's contest window, its buyer's contest, and the signed answer",
     parameters: [inPath({ name: "payment", description: "The payment's id.", schema: mixedCaseBytes32 })],
     output: jsonOrPage(CONTESTED),
     problems: ["not_found"],
@@ -46,7 +46,7 @@ const REFUSALS: Readonly<Record<ContestRefusal, () => Problem>> = {
   no_window: () =>
     new Problem("not_found", {
       detail:
-        "Nothing of this payment can be contested: no good delivery of it was evaluated, or its terms have no window (refundExpiry is not a day and 1 to 1200 seconds after authorizationExpiry).",
+        "This payment cannot be contested because no good delivery of it was evaluated or its terms have no window (refundExpiry is not a day and 1 to 1200 seconds after authorizationExpiry).",
     }),
   not_the_payer: () =>
     new Problem("not_the_payer", {
@@ -56,11 +56,11 @@ const REFUSALS: Readonly<Record<ContestRefusal, () => Problem>> = {
   other_contest: () =>
     new Problem("contest_conflict", {
       detail:
-        "This payment was contested before, by another claim. A payer can contest once; GET /escrow/contest/{payment} has it.",
+        "This payment was contested before, with another claim. A payer can contest once; GET /escrow/contest/{payment} has it.",
     }),
   over: () =>
     new Problem("contest_over", {
-      detail: "The window of this payment is closed: its release, or its refund, is decided.",
+      detail: "The window of this payment is closed because its release or refund has been decided.",
     }),
 };
 
@@ -76,14 +76,14 @@ async function contest(c: Context, { escrow, baseUrl }: ContestRouteParts): Prom
     });
   }
   const { payment_id: payment, claim, signature } = body.data;
-  const said = { payment, claim, claimSha256: claimSha256((given as { claim: unknown }).claim), signature };
-  const outcome = await escrow.contest(said);
+  const posted = { payment, claim, claimSha256: claimSha256((given as { claim: unknown }).claim), signature };
+  const outcome = await escrow.contest(posted);
   if ("refused" in outcome) throw REFUSALS[outcome.refused]();
   const replayed = outcome.isReplay ? { "x-idempotent-replay": "true" } : {};
   return c.json(await viewOf(escrow, payment, baseUrl), 200, { "cache-control": "no-store", ...replayed });
 }
 
-/** A claim that names a ground of its own, or conditions for one, can be read, and is not taken. */
+/** A claim that names an unknown ground, or conditions for one, is well formed but refused. */
 function refuseOtherGrounds(given: unknown): void {
   const { claim } = (given ?? {}) as { claim?: unknown };
   if (typeof claim !== "object" || claim === null) return;

@@ -55,7 +55,7 @@ const ANSWER = z
   })
   .meta({ id: "EscrowContest" });
 
-/** A payment's window and what was said in it. */
+/** A payment's window and its contest. */
 export const CONTESTED = z
   .object({
     ...PARTIES,
@@ -79,7 +79,7 @@ export const CONTESTED = z
   })
   .meta({ id: "EscrowContested" });
 
-/** What can be contested, and what follows, as `GET /escrow` publishes it. */
+/** The grounds and outcomes of contests, as published by `GET /escrow`. */
 export const CONTEST_POLICY = z.object({
   url,
   method: z.literal("POST"),

@@ -9,8 +9,8 @@ import type { ContestClaim } from "./claim.ts";
 import type { Promised } from "./conditions.ts";
 
 /**
- * How long a contest is reserved for its worker: longer than two fetches with their waits. Another one may take it then, or as
- * soon as the process is gone.
+ * How long a contest is reserved for its worker: longer than two fetches with their waits. Another process may take it
+ * after this time, or as soon as the worker is gone.
  */
 const TAKEN = "interval '60 s'";
 
@@ -38,8 +38,8 @@ const ANSWER = "SELECT decision, rule, record, document FROM escrow_contest_answ
 const IS_DUE = `is_open AND (next_attempt_at <= now() OR owner IS NOT NULL AND ${isGone("owner")})`;
 const ARE_DUE = `SELECT EXISTS (SELECT FROM escrow_contest WHERE ${IS_DUE}) AS due`;
 /**
- * Whoever wants to delay a contest beyond minute 30 has to have others looked at first: of as much value each, and no window
- * is so short that less would do.
+ * To delay a contest beyond minute 30, an attacker would need other contests that come first, each worth as much. No
+ * window is so short that less would do.
  */
 const TAKE = `UPDATE escrow_contest SET next_attempt_at = now() + ${TAKEN}, owner = $2 WHERE payment IN (
   SELECT contest.payment FROM escrow_contest AS contest JOIN escrow_window USING (payment)
@@ -49,7 +49,7 @@ const TAKE = `UPDATE escrow_contest SET next_attempt_at = now() + ${TAKEN}, owne
   LIMIT $1 FOR UPDATE OF contest SKIP LOCKED
 ) RETURNING payment`;
 
-/** What payers contest, and the permanent answers. */
+/** Creates the store of contests and their permanent answers. */
 export function createContestStore(pool: pg.Pool): ContestStore {
   const enter = createPresence(pool);
   return {
@@ -80,8 +80,8 @@ export function createContestStore(pool: pg.Pool): ContestStore {
       if (row === undefined) return null;
       const answer = await readAnswer(pool, payment);
       const { claim, claim_sha256, signature, made_at } = row;
-      const said = { claim, claimSha256: hex(claim_sha256), signature: hex(signature), madeAt: Number(made_at) };
-      return { payment, ...said, answer };
+      const posted = { claim, claimSha256: hex(claim_sha256), signature: hex(signature), madeAt: Number(made_at) };
+      return { payment, ...posted, answer };
     },
 
     open: ({ payment, claim, claimSha256, signature, madeAt }, owner) =>
@@ -119,7 +119,7 @@ export function createContestStore(pool: pg.Pool): ContestStore {
     answer: (payment, sign) =>
       inTransaction(pool, async (client) => {
         const task = await locked(client, payment);
-        // One answers alone: a second one waits here, and finds the first answer.
+        // Only one process answers. A second one waits here and finds the first answer.
         await client.query("SELECT FROM escrow_contest WHERE payment = $1 FOR UPDATE", [bytes(payment)]);
         const earlier = await readAnswer(client, payment);
         if (earlier !== null) return earlier;
@@ -140,7 +140,7 @@ export function createContestStore(pool: pg.Pool): ContestStore {
   };
 }
 
-/** What follows from an answer: nobody has to wait for the window any more. */
+/** Carries out an answer: the window no longer delays the outcome. */
 const CARRIED_OUT: Readonly<Record<Decision, string>> = {
   refund: `UPDATE escrow_task SET decision = 'refund', record = $2, gas = 0, contest_until = NULL, next_attempt_at = now() WHERE payment = $1`,
   release: "UPDATE escrow_task SET contest_until = NULL, next_attempt_at = now() WHERE payment = $1",
@@ -158,27 +158,27 @@ async function readAnswer(client: Pick<pg.PoolClient, "query">, payment: Hex): P
   return row === undefined ? null : { ...row, record: hex(row.record) };
 }
 
-/** What the payer of a delivered payment may contest. */
+/** The contest that the payer of a delivered payment may make. */
 export interface ContestWindow {
   readonly seconds: number;
   /** Unix seconds of the chain. */
   readonly until: number;
-  /** As the payer's terms bind them. */
+  /** As bound by the payer's terms. */
   readonly conditions: Readonly<Record<string, unknown>>;
   readonly promised: Promised;
   readonly delivered: SignedDelivery;
-  /** The block of the evaluation; null: the head. */
+  /** The block of the evaluation; null for the head. */
   readonly block: number | null;
 }
 
-/** A window as stored, of a payment whose release waits for it or did. */
+/** A stored window of a payment whose release waits or waited for it. */
 export interface OpenedWindow extends ContestWindow {
   readonly hold: Pick<Hold, "network" | "contract" | "id" | "info">;
   /** Whether the release still waits for it. */
   readonly isWaiting: boolean;
 }
 
-/** What a payer said, once and for all. */
+/** A payer's contest, which is final. */
 export interface Contest {
   readonly payment: Hex;
   readonly claim: ContestClaim;
@@ -188,7 +188,7 @@ export interface Contest {
   readonly madeAt: number;
 }
 
-/** The answer to a contest; permanent. */
+/** The permanent answer to a contest. */
 export interface ContestAnswer {
   readonly decision: Decision;
   readonly rule: string;
@@ -197,13 +197,13 @@ export interface ContestAnswer {
   readonly document: string;
 }
 
-/** A window, and what was said in it. */
+/** A window and its contest. */
 export interface ContestView {
   readonly window: OpenedWindow;
   readonly contest: (Contest & { readonly answer: ContestAnswer | null }) | null;
 }
 
-/** A process that answers contests: when it is gone, others answer what it had taken. */
+/** A process that answers contests. When it is gone, others answer the ones it had taken. */
 export interface Present {
   readonly owner: number;
   leave(): void;
@@ -214,24 +214,24 @@ export interface ContestStore {
   window(payment: Hex): Promise<OpenedWindow | null>;
   contest(payment: Hex): Promise<(Contest & { readonly answer: ContestAnswer | null }) | null>;
   /**
-   * Stores a contest while the release still waits at that time of the chain; the owner has its turn for a minute.
+   * Stores a contest if the release still waits at that time of the chain. Its owner may answer it for a minute.
    * `taken`: there is one already. `over`: the window is closed.
    */
   open(contest: Contest, owner: Present["owner"]): Promise<"opened" | "taken" | "over">;
-  /** Whether an open contest is nobody's turn. */
+  /** Returns whether an open contest has no owner. */
   areDue(): Promise<boolean>;
   /**
-   * Claims open contests for a minute each, also those whose owner is gone: by value divided by the time until their windows
-   * end, which counts as a minute at least, then those that end first.
+   * Claims open contests for a minute each, including those whose owner is gone, ordered by value divided by the time
+   * until their windows end, which counts as at least a minute, and then by that time.
    * @param time of the chain, in Unix seconds
    */
   take(limit: number, owner: Present["owner"], time: number): Promise<readonly Hex[]>;
-  /** An open contest is looked at again after this many seconds. */
+  /** Makes an open contest due again after this many seconds. */
   lookAgain(payment: Hex, seconds: number): Promise<void>;
   /**
-   * Stores the first answer and carries out what follows from it, all or nothing: the release need not wait any more, or
-   * becomes a refund. The gas goes back to the payer's account. Returns the stored one.
-   * @param sign makes the answer; `isOpen` says whether the release still waits
+   * Stores the first answer and carries it out, in one transaction: the release no longer waits, or becomes a refund.
+   * The gas is credited to the payer's account. Returns the stored answer.
+   * @param sign creates the answer; `isOpen` is whether the release still waits
    */
   answer(
     payment: Hex,

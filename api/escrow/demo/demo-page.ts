@@ -14,7 +14,7 @@ export interface ShownDemo {
   readonly package: string;
 }
 
-/** The escrow demo's page. */
+/** Renders the escrow demo's page. */
 export const renderDemo = (demo: ShownDemo, baseUrl: string): string =>
   renderPage({
     title: "Escrow demo",
@@ -37,7 +37,7 @@ ${codeBlock({ id: "ask", caption: "Ask for the terms without paying", language: 
 
 const NETWORK = NETWORKS[ESCROW_NETWORK];
 
-/** While nothing is offered, an escrow scheme. */
+/** Names any escrow scheme while nothing is offered. */
 const withOr = (names: readonly Markup[]): Markup =>
   names.length === 0
     ? html`an escrow scheme`

@@ -44,7 +44,7 @@ function describe(c: Context, { demo, baseUrl }: DemoRouteParts): Response {
   return wantsHtml(c) ? page(c, renderDemo(document, baseUrl)) : c.json(document, 200, { vary: "Accept" });
 }
 
-/** While it is closed, what it would be paid by. */
+/** While the demo is closed, returns the schemes that it would accept. */
 function schemesOf({ offers }: Demo): readonly [string, ...string[]] {
   const [first, ...others] = offers.map(({ scheme }) => scheme);
   return first === undefined ? ["auth-capture", "commerce"] : [first, ...others];

@@ -19,15 +19,15 @@ export const DEMO_DESCRIPTION = "An escrow-protected espresso: held, served, eva
 
 const CUP = ["   ( (", "    ) )", "  ........", "  |      |]", "  \\      /", "   `----'"].join("\n");
 
-/** The espresso, always the same for the same payment. */
+/** Returns the espresso, which is always the same for the same payment. */
 export const espresso = (payment: string) => ({ item: "espresso", order: payment.slice(2, 10), art: CUP });
 
 const SEEN_WITHIN_MS = 10_000;
 const RELEASED_WITHIN_MS = 20_000;
-/** What is served before its release is mined must not be refundable before that. */
+/** An order served before its release is mined must not be refundable before that. */
 const LEAST_SECONDS_TO_RELEASE = 60;
 const PAUSE_MS = 150;
-/** Another process may carry the release: how often to look. */
+/** Another process may carry the release, so this one polls at this interval. */
 const LOOK_EVERY_MS = 1_000;
 
 export interface DemoParts {
@@ -38,17 +38,20 @@ export interface DemoParts {
   /** The demo's merchant: one of our wallets, but not the one that receives fees and payments. */
   readonly merchant: { readonly address: Address; sign(digest: Hex): Promise<Hex> };
   readonly baseUrl: string;
-  /** Milliseconds since an arbitrary moment; never runs backwards. */
+  /** Returns milliseconds from a monotonic clock. */
   readonly elapsedMs: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly ended: Notices["ended"];
 }
 
 export interface Demo {
-  /** How it can be paid, preferred first, and what holds sales then; empty while the demo is closed. */
+  /**
+   * The schemes it can be paid with, preferred first, and the contract that then holds sales. Empty while the demo is
+   * closed.
+   */
   readonly offers: readonly { readonly scheme: EscrowSchemeId; readonly contract: EscrowContract }[];
   readonly merchant: Address;
-  /** Serves what is held, has it evaluated, and answers once the release is mined. */
+  /** Serves the order of a held payment, has it evaluated, and answers once the release is mined. */
   sell(sale: Sale<unknown>): Promise<Completion>;
 }
 
@@ -69,12 +72,12 @@ export const createDemo = (parts: DemoParts): Demo => ({
     const info = paymentInfoOf(sale.details);
     const contract = info.operator;
     const custody = parts.contracts.find(({ address }) => address === contract)?.custody;
-    if (custody === undefined) throw new Error(`${contract} is not among ESCROW_ADDRESSES any more`);
+    if (custody === undefined) throw new Error(`${contract} is no longer among ESCROW_ADDRESSES`);
     const payment = paymentId(info, NETWORKS[sale.payment.network].chainId, custody);
     const held = { payment, contract, sale };
     const watching = new AbortController();
     try {
-      // From before the delivery, so that nothing is missed.
+      // Started before the delivery, so that nothing is missed.
       const isOver = parts.ended(payment, watching.signal);
       const answered = await deliver(parts, held);
       if (answered === "refunded") return refunded(payment);
@@ -86,7 +89,7 @@ export const createDemo = (parts: DemoParts): Demo => ({
   },
 });
 
-/** The espresso is handled like any merchant's delivery: signed, forwarded, evaluated by the published rules. */
+/** The espresso is handled like any merchant's delivery: signed, forwarded, and evaluated by the published rules. */
 async function deliver(parts: DemoParts, { payment, contract, sale }: Held): Promise<Answered | "refunded"> {
   const { escrow, merchant, elapsedMs, sleep } = parts;
   const body = JSON.stringify(espresso(payment));
@@ -114,7 +117,7 @@ async function deliver(parts: DemoParts, { payment, contract, sale }: Held): Pro
   }
 }
 
-/** Goods or refund, never both: while the payment may go back to its buyer, the sale is tried again later. */
+/** The buyer gets goods or a refund, never both: while the payment may be refunded, the sale is retried later. */
 async function handOver(parts: DemoParts, held: Held, answered: Answered): Promise<Completion> {
   const { payment, contract } = held;
   if (answered.status === "refunded") return refunded(payment);
@@ -127,7 +130,7 @@ async function handOver(parts: DemoParts, held: Held, answered: Answered): Promi
   return completed(jsonAnswer(served(parts, held, answered)));
 }
 
-/** It was not served in time, so the payment went back to the buyer. */
+/** It was not served in time, so the payment was refunded. */
 function refunded(payment: Hex): Completion {
   const detail = "This payment was refunded in full before the order was served. Sign a new one.";
   const { status } = PROBLEMS.escrow_over;
@@ -135,10 +138,10 @@ function refunded(payment: Hex): Completion {
 }
 
 interface Watching {
-  /** What ended the hold, as soon as this process has stored it. */
+  /** The end of the hold, as soon as this process has stored it. */
   readonly isOver: Promise<HoldEnd | null>;
   readonly watching: AbortSignal;
-  /** The sale's. */
+  /** The sale's signal. */
   readonly signal: AbortSignal;
 }
 
@@ -161,7 +164,7 @@ async function untilReleased(
   return latest;
 }
 
-/** As it was decided, which the store need not be asked for. */
+/** Returns the answer with the decided outcome, without asking the store. */
 const endedBy = ({ evaluation, contest }: Answered, { decision, transaction }: HoldEnd): Answered => ({
   evaluation,
   contest,

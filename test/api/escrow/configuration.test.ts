@@ -37,7 +37,7 @@ describe("API process with a wrong escrow configuration", () => {
     [
       "an account",
       () => ({ ESCROW_ADDRESSES: devAccount(7).address, ARBITER_PRIVATE_KEY: ARBITER_KEY }),
-      /^The service cannot start: ESCROW_ADDRESSES is wrong: there is no escrow contract at 0x[0-9a-f]{40} on Base$/,
+      /^The service cannot start: ESCROW_ADDRESSES is wrong: no escrow contract exists at 0x[0-9a-f]{40} on Base$/,
     ],
     [
       "an operator over other contracts",
