@@ -19,7 +19,7 @@ GRANT SELECT, INSERT ON escrow_evaluation TO trust_api;
 
 COMMENT ON TABLE escrow_evaluation IS 'Signed evaluations of deliveries (docs/escrow.md). Permanent.';
 COMMENT ON COLUMN escrow_evaluation.payment IS 'id of the escrowed payment';
-COMMENT ON COLUMN escrow_evaluation.decision IS 'what is due to the payment: release or refund';
+COMMENT ON COLUMN escrow_evaluation.decision IS 'the outcome that is due: release or refund';
 COMMENT ON COLUMN escrow_evaluation.rule IS 'name of the rule that decided';
 COMMENT ON COLUMN escrow_evaluation.record IS 'hash of the record';
 COMMENT ON COLUMN escrow_evaluation.document IS 'the signed record, byte for byte';
@@ -55,18 +55,18 @@ GRANT SELECT, INSERT, UPDATE ON escrow_task TO trust_api;
 COMMENT ON TABLE escrow_task IS 'The one outcome that the service carries to the escrow contract for each payment.';
 COMMENT ON COLUMN escrow_task.payment IS 'id of the escrowed payment';
 COMMENT ON COLUMN escrow_task.contract IS 'address of the escrow contract';
-COMMENT ON COLUMN escrow_task.info IS 'the PaymentInfo struct that the contract identifies the payment by';
+COMMENT ON COLUMN escrow_task.info IS 'the PaymentInfo struct by which the contract identifies the payment';
 COMMENT ON COLUMN escrow_task.amount IS 'maxAmount of info, in atomic units';
 COMMENT ON COLUMN escrow_task.held_block IS
-  'the block that showed the payment as held; what a node says about an earlier block is out of date';
+  'the block that showed the payment as held; a node''s answer about an earlier block is out of date';
 COMMENT ON COLUMN escrow_task.decision IS 'the outcome to carry out; once final, the one that the chain shows';
 COMMENT ON COLUMN escrow_task.record IS
-  'record hash that goes on chain with the outcome; null: nobody evaluated the delivery, and the refund is due by the clock';
+  'record hash that is put on chain with the outcome; null if no delivery was evaluated and the refund is due by the clock';
 COMMENT ON COLUMN escrow_task.contest_until IS
-  'until this time, in Unix seconds of the chain, the payer may contest the release; null: never, or no longer';
+  'until this time, in Unix seconds of the chain, the payer may contest the release; null if never or no longer';
 COMMENT ON COLUMN escrow_task.state IS
-  '"open": to be sent or looked for; "mined": a block holds the outcome; "final": that block is final';
-COMMENT ON COLUMN escrow_task.found IS 'the outcome that the mined block shows; null: none yet, as are tx and the block columns';
+  '"open": to be sent or found; "mined": a block contains the outcome; "final": that block is final';
+COMMENT ON COLUMN escrow_task.found IS 'the outcome that the mined block shows; null, like tx and the block columns, until there is one';
 COMMENT ON COLUMN escrow_task.gas IS 'gas charged to the account for this outcome: first an estimate, then at most what it used';
 COMMENT ON COLUMN escrow_task.next_attempt_at IS 'when the task is worked on next';
 
@@ -80,7 +80,7 @@ CREATE INDEX escrow_gas_day ON escrow_gas (day);
 GRANT SELECT, INSERT, UPDATE, DELETE ON escrow_gas TO trust_api;
 
 COMMENT ON TABLE escrow_gas IS 'Gas that outcomes cost beyond their fees, by day (UTC). Past days are deleted.';
-COMMENT ON COLUMN escrow_gas.account IS 'who made the hold, or twenty zero bytes for every payment without an evaluation';
+COMMENT ON COLUMN escrow_gas.account IS 'the account that made the hold, or twenty zero bytes for every payment without an evaluation';
 
 CREATE TABLE escrow_window (
   payment bytea PRIMARY KEY REFERENCES escrow_task,
@@ -94,15 +94,15 @@ CREATE TABLE escrow_window (
 SELECT make_permanent('escrow_window');
 GRANT SELECT, INSERT ON escrow_window TO trust_api;
 
-COMMENT ON TABLE escrow_window IS 'Contest windows of releases: what the payer may contest. Permanent.';
+COMMENT ON TABLE escrow_window IS 'Contest windows of releases, with what the payer may contest. Permanent.';
 COMMENT ON COLUMN escrow_window.until IS 'Unix seconds of the chain';
 COMMENT ON COLUMN escrow_window.conditions IS 'the conditions that the payer''s terms bind';
 COMMENT ON COLUMN escrow_window.promised IS
-  'the claims that the conditions make, as parsed, with what of the delivery they are judged by';
+  'the claims that the conditions make, as parsed, with the parts of the delivery by which they are judged';
 COMMENT ON COLUMN escrow_window.delivered IS
-  'what was measured of the delivery; json, because jsonb cannot store every text that a merchant can sign';
+  'measurements of the delivery; json, because jsonb cannot store every text that a merchant can sign';
 COMMENT ON COLUMN escrow_window.block IS
-  'the block of the evaluation, at which signatures of a merchant that is a contract are judged; null: the head';
+  'the block of the evaluation, at which signatures of a merchant that is a contract are judged; null for the head';
 
 CREATE TABLE escrow_contest (
   payment bytea PRIMARY KEY REFERENCES escrow_window,
@@ -120,12 +120,12 @@ CREATE INDEX escrow_contest_open ON escrow_contest (next_attempt_at) WHERE is_op
 GRANT SELECT, INSERT, UPDATE ON escrow_contest TO trust_api;
 
 COMMENT ON TABLE escrow_contest IS 'Contests by payers, at most one for each payment.';
-COMMENT ON COLUMN escrow_contest.signature IS 'of the payer';
+COMMENT ON COLUMN escrow_contest.signature IS 'the payer''s signature';
 COMMENT ON COLUMN escrow_contest.made_at IS 'Unix seconds of the chain';
-COMMENT ON COLUMN escrow_contest.is_open IS 'it has no answer yet';
+COMMENT ON COLUMN escrow_contest.is_open IS 'whether it has no answer yet';
 COMMENT ON COLUMN escrow_contest.next_attempt_at IS 'when another process may answer it';
 COMMENT ON COLUMN escrow_contest.owner IS
-  'the process that is answering it (api/platform/db/presence.ts); null: no process is';
+  'the process that is answering it (api/platform/db/presence.ts), or null';
 
 CREATE TABLE escrow_contest_answer (
   payment bytea PRIMARY KEY REFERENCES escrow_contest,
