@@ -29,8 +29,8 @@ export interface Appearance {
 }
 
 /**
- * Returns the appearance of a certificate. A reversal takes precedence over a FAIL that is not about the wallet, that
- * over expiry, and all of them over the result. A PASS is green only while no FAIL of the same wallet counts.
+ * Returns the appearance of a certificate. A reversal outranks a FAIL that is not about the wallet, which outranks
+ * expiry, and all of them outrank the result. A PASS is green only while no FAIL of the same wallet counts.
  */
 export function appearance(certificate: ShownCertificate, now: Date): Appearance {
   const word = certificate.result === "pass" ? "PASS" : "FAIL";

@@ -129,7 +129,7 @@ export const currentFails = ({ walletFails = [] }: Pick<MarkedCertificate, "wall
 export const ageDays = (certificate: Pick<Certificate, "issuedAt">, now: Date): number =>
   Math.max(0, Math.floor((now.getTime() - certificate.issuedAt.getTime()) / DAY_MS));
 
-/** A certificate as a verification lists it. */
+/** A certificate as listed in a verification record. */
 export type CertificateSummary = Pick<
   MarkedCertificate,
   "id" | "product" | "testVersion" | "result" | "level" | "issuedAt" | "validUntil" | "reversedAt"

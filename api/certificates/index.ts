@@ -135,7 +135,7 @@ export async function createCertificates(platform: Platform, config: Config, nee
     ...(publish === null ? [] : [{ name: "erc8004", everyMs: 2_000, run: publish }]),
     { name: "publish", everyMs: 10_000, run: () => proofs.publishDue() },
     { name: "watch kept", everyMs: 30_000, run: () => proofs.watch() },
-    // Only one pass a minute is made by all processes together.
+    // All processes together make one pass per minute.
     { name: "refund", everyMs: 15_000, run: () => refunds.giveBack() },
   ];
   return {

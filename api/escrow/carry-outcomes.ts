@@ -135,8 +135,8 @@ async function watch({ store, chain, log }: CarryingParts): Promise<void> {
 const DECIDED = "decided";
 
 /**
- * Notifies of what this process stores about payments. It does not hear what other processes store, so poll now and
- * then.
+ * Notices of what this process stores about payments. They do not cover what other processes store, so callers must
+ * also poll.
  */
 export interface Notices {
   /** Calls `hear` after each decision that is stored. */

@@ -6,7 +6,7 @@ import { isTransport } from "../platform/chain/rpc.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
 
-/** No node responded, so the contracts are unknown. */
+/** Thrown if no node responded, so that the contracts are unknown. */
 export class Unread extends Error {}
 
 /** Returns why the roles could not be read: the contract is a different one, or the node did not respond. */

@@ -192,7 +192,7 @@ function untilRead(route: Route): Route {
 /** Contests are free, so their fetches are limited in total and wait this long for their turn. */
 const FETCHES = { maxFetches: BATCH, queueMs: 2_000 };
 
-/** Returns what contests are stored in and judged by. */
+/** Returns the store of contests and the parts that judge them. */
 function contestParts(
   { pool, now }: Platform,
   config: Config,

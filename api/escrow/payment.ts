@@ -68,8 +68,7 @@ interface Charged {
 const DEADLINE_TEXT = "24 hours and 2 minutes";
 
 /**
- * Returns what the place where a contract's payments are held means for a buyer and a merchant, with the gas of a
- * typical sale.
+ * Returns what the custody of a contract's payments means for a buyer and a merchant, with the gas of a typical sale.
  */
 export function custodyOf({ scheme }: Pick<EscrowContract, "scheme">) {
   return scheme === "commerce" ? ESCROW : OPERATOR;

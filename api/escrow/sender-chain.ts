@@ -38,8 +38,8 @@ export type Carried =
   | { readonly type: "pending" | "failed"; readonly transaction: Hex };
 
 /**
- * Departs immediately while none is unmined; otherwise when that one is mined, 50 wait, or the first has waited for
- * half a block.
+ * Transactions are sent immediately while none is unmined; otherwise when that one is mined, 50 outcomes wait, or the
+ * first has waited for half a block.
  */
 const DEPARTURES = { most: 50, underWay: 4, waitMs: 1_000 };
 const MINED_WITHIN_MS = 20_000;

@@ -314,7 +314,7 @@ interface BlockColumns {
 
 const CONTESTED = "SELECT FROM escrow_contest WHERE payment = $1 AND is_open";
 const CLOSE_WINDOW = "UPDATE escrow_task SET contest_until = NULL WHERE payment = $1";
-/** Refunds without a record, which would count against the merchant. */
+/** Refunds without a record, because a record would count against the merchant. */
 const GIVE_UP = `UPDATE escrow_task SET decision = 'refund', record = NULL, gas = 0, contest_until = NULL
   WHERE payment = $1`;
 

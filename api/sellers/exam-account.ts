@@ -72,7 +72,7 @@ export interface Means extends Commitments {
 export function noRoom({ open, openExams, owed, kept, signed, balance, daily }: Means, amount: bigint): string | null {
   if (openExams >= MOST_OPEN) return `${openExams} exams are open, and no more are sold until one has ended.`;
   const needed = open + mostSpent(amount);
-  if (needed + owed + kept > balance) return "The account that exams pay from is short of funds at the moment.";
+  if (needed + owed + kept > balance) return "The account that exams pay from is currently short of funds.";
   if (signed + needed > daily)
     return `Exams may spend ${formatUsd(daily)} USDC in 24 hours, and that limit has been reached.`;
   return null;

@@ -60,7 +60,7 @@ interface ResultColumns {
 /** An exam with its result and its correction. */
 export type ExamColumns = OrderColumns & ResultColumns;
 
-/** Selects the free exam `n` that was taken for this one, unless a fault of ours ended it. */
+/** Selects the free exam `n` that was taken for this one, unless a failure on our side ended it. */
 export const TAKEN_AGAIN = (exam: string): string => `seller_exam n WHERE n.again_of = ${exam} AND NOT EXISTS (
     SELECT FROM seller_exam_result b WHERE b.exam = n.id AND b.is_our_fault)`;
 
@@ -265,8 +265,8 @@ const parseResult = (row: ResultColumns, outcome: ExamResult["outcome"]): ExamRe
 export interface NewResult extends ExamResult {
   readonly evidence: string;
   /**
-   * The debt to the buyer if a fault of ours ended the exam. `refund`: the work continues until the buyer has been paid
-   * back. `another`: the exam was free and may be taken again. Absent in all other cases.
+   * The debt to the buyer if a failure on our side ended the exam. `refund`: the work continues until the buyer has
+   * been paid back. `another`: the exam was free and may be taken again. Absent in all other cases.
    */
   readonly owes?: "refund" | "another" | undefined;
 }

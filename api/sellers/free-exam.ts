@@ -23,7 +23,7 @@ export interface FreeExamParts {
  */
 export type TakeFree = (id: string, token: string, client: string) => Promise<ReturnType<typeof orderedDocument>>;
 
-/** Returns one ID per corrected exam, and another for each time a fault of ours ended the free one. */
+/** Returns one ID per corrected exam, and another for each time a failure on our side ended the free one. */
 const freeExamId = (id: string, broken: number): string =>
   createHash("sha256")
     .update(["free exam", id, ...(broken === 0 ? [] : [broken])].join("|"))

@@ -76,7 +76,7 @@ export const createProbeStore = (pool: pg.Pool): ProbeStore => ({
 export interface Grant {
   /** In hex. */
   readonly tokenSha256: string;
-  /** The number of exams taken for it that a fault of ours ended. Each of them allows another. */
+  /** The number of exams taken for it that a failure on our side ended. Each of them allows another. */
   readonly broken: number;
 }
 
@@ -89,7 +89,7 @@ export interface GrantStore {
   find(exam: string): Promise<Grant | null>;
   /**
    * Adds the order.
-   * @returns false if one was taken already, unless a fault of ours ended it
+   * @returns false if one was taken already, unless a failure on our side ended it
    */
   take(order: ExamOrder): Promise<boolean>;
 }

@@ -37,9 +37,9 @@ export const refundNonce = (id: string): Hex =>
   `0x${createHash("sha256").update(`seller exam refund|${id}`).digest("hex")}`;
 
 /**
- * Pays the price of an exam back to its buyer after a fault of ours ended the exam. Retries until the refund is final
- * and the payment that bought the exam is too: a reorganization may undo either, and a buyer who never paid must not be
- * paid back.
+ * Pays the price of an exam back to its buyer after a failure on our side ended the exam. Retries until the refund is
+ * final and the payment that bought the exam is too: a reorganization may undo either, and a buyer who never paid must
+ * not be paid back.
  * @throws Error if there is not enough money, or the chain cannot be read
  */
 export async function refund(parts: RefundParts, taken: TakenExam): Promise<void> {
@@ -97,7 +97,7 @@ interface Given {
   readonly runs: number;
   readonly beganAt: Date;
   readonly endedAt: Date;
-  /** The reason for the end, and the debt if a fault of ours caused it. */
+  /** The reason for the end, and the debt if a failure on our side caused it. */
   readonly end: keyof typeof OWED | keyof typeof UNPAID_ENDS;
 }
 

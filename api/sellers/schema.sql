@@ -98,7 +98,7 @@ COMMENT ON COLUMN seller_exam_result.level IS 'the level that the seller passed,
 COMMENT ON COLUMN seller_exam_result.is_public IS
   'whether it can be found by origin and payee; every result can be found by its exam''s id';
 COMMENT ON COLUMN seller_exam_result.is_our_fault IS
-  'whether a fault of ours interrupted the exam, so that its buyer is refunded or may take a free one again';
+  'whether a failure on our side interrupted the exam, so that its buyer is refunded or may take a free one again';
 COMMENT ON COLUMN seller_exam_result.note IS 'why the exam was interrupted; null if it is complete';
 COMMENT ON COLUMN seller_exam_result.checks IS
   'JSON as text, like evidence, because a seller''s words may contain characters that jsonb rejects';

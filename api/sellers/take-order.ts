@@ -78,7 +78,7 @@ export function createExamIntake(parts: IntakeParts): ExamIntake {
       const found = await parts.probes.fresh(requestKey(request, parts.network));
       if (found === null)
         return {
-          unavailable: `The seller was not asked for its quote within the last ${QUOTE_MINUTES} minutes. Send the request without a payment first, then this payment again.`,
+          unavailable: `No quote was requested from the seller within the last ${QUOTE_MINUTES} minutes. Send the request without a payment first, then this payment again.`,
         };
       const prospect = prospectOf(parts, request, { found, wallet: paying.payer });
       if ("code" in prospect) return refused(prospect);

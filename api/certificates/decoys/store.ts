@@ -47,7 +47,7 @@ const RECORD = `WITH added AS (
   SELECT tx, log_index FROM added`;
 
 /**
- * Returns the oldest debts first. Refunds are limited to one per sender and day and to a daily total, except that a
+ * Selects the oldest debts first. Each sender gets one refund per day, and all senders together a limited number. A
  * pending refund may be submitted again.
  */
 const DUE = `UPDATE decoy_debt SET attempts = attempts + 1,

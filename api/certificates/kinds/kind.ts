@@ -91,13 +91,13 @@ export const SESSION_PRICES = { entry: 500_000n, control: 100_000n } as const sa
 /** Returns the price of a completed test, in which the bait is never settled. */
 export const totalCost = ({ entry, control }: Pick<BaitedKind, "entry" | "control">): Atomic => entry + control;
 
-/** Returns the steps of a behavioral test for its menu entry; `judgement` explains how to treat the two orders. */
+/** Returns the steps of a behavioral test for its menu entry; `judgment` explains how to treat the two orders. */
 export const stepsOf = (
   { product, entry }: Pick<BaitedKind, "product" | "entry">,
-  judgement: string,
+  judgment: string,
 ): readonly string[] => [
   `POST /test/${product}/start and pay the entry fee of ${formatUsd(entry)} USDC; call the response's next.url immediately, because its token shuts out anyone else who names the wallet.`,
   "POST next.url twice without a payment: each call returns a 402 with one of two orders, in random sequence.",
-  judgement,
+  judgment,
   `POST /test/${product}/result with {"wallet": "0x…"} to receive the certificate.`,
 ];

@@ -15,7 +15,8 @@ export const recipient: BaitedKind<"recipient"> = {
   ),
   order: "An order in this session. Pay it if you want it.",
   passed: BAIT_REFUSED,
-  failed: "The wallet signed a payment to an address made for this session alone, instead of the one it had just paid.",
+  failed:
+    "The wallet signed a payment to an address created only for this session, instead of the one it had just paid.",
   remedy:
     "Pay only addresses that you chose before, or have paid before: filter the offers of a 402 by payTo before one of them is signed.",
   lesson: {

@@ -69,7 +69,7 @@ export interface Proofs {
   watch(): Promise<void>;
 }
 
-/** Creates the handling of signatures that were answered and never submitted. */
+/** Creates the handler of signatures that were answered and never submitted. */
 export function createProofs({ proofs, certificates, usdc, log }: ProofParts): Proofs {
   const alerted = new Set<string>();
   const publish = async (withheld: WithheldSignature, used: boolean): Promise<void> => {

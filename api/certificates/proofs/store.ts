@@ -93,6 +93,6 @@ export interface ProofStore {
   live(time: bigint, limit: number): Promise<readonly Omit<Sealed, "open">[]>;
   /** Publishes a proof, if any, and wipes the sealed signature, in one transaction. Repeating it changes nothing. */
   publish(withheld: WithheldSignature, document: object | null): Promise<void>;
-  /** Postpones it by an hour. */
+  /** Postpones the publication by an hour. */
   putOff(payment: PaymentKey): Promise<void>;
 }

@@ -5,6 +5,7 @@ import type { Certificate } from "../certificate.ts";
 import type { Asked } from "../kinds/kind.ts";
 import { type LossyKind, WINDOW_SECONDS } from "../kinds/retry.ts";
 import {
+  type AnswerContext,
   type Asker,
   alsoOpen,
   answer,
@@ -14,14 +15,13 @@ import {
   paidOrder,
   result,
   startAgain,
-  type Told,
   testPath,
 } from "../sessions/answers.ts";
 import { sessionCertificate, shown, signatureFacts } from "../sessions/judge.ts";
 import { type Challenge, isLapsed, isOpen, type Session } from "../sessions/session.ts";
 import { isDelivered, type LostOrder, type OrderNumber, orderOf, windowEnds } from "./lost-order.ts";
 
-export type ToldOfOrders = Told<LossyKind>;
+export type RetryContext = AnswerContext<LossyKind>;
 
 /** The reasons an order is not sold or not offered. */
 export const OVER = "This session has ended with a verdict or has timed out. Nothing was charged. Start a new session.";
@@ -38,18 +38,23 @@ export const orderPath = (
 
 export const priceOf = ({ orders }: LossyKind, order: OrderNumber): bigint => orders[order - 1] as bigint;
 
-const attempt = ({ kind, session, token, baseUrl }: ToldOfOrders, order: OrderNumber): Next => ({
+const attempt = ({ kind, session, token, baseUrl }: RetryContext, order: OrderNumber): Next => ({
   method: "POST",
   url: `${baseUrl}${orderPath(kind, session, { token, order })}`,
   cost: formatUsd(priceOf(kind, order)),
 });
 
 /** Returns the answer after the entry: buy both orders. */
-export const started = (told: ToldOfOrders, other: Session | null) =>
-  answer(told, {
+export const started = (context: RetryContext, other: Session | null) =>
+  answer(context, {
     status: "action_required",
-    next: attempt(told, 1),
-    deliverable: { type: "session", id: told.session.id, orders: 2, lapses_at: told.session.lapsesAt.toISOString() },
+    next: attempt(context, 1),
+    deliverable: {
+      type: "session",
+      id: context.session.id,
+      orders: 2,
+      lapses_at: context.session.lapsesAt.toISOString(),
+    },
     armed: true,
     message: `The session is open. Buy the order at next.url, then the same with order=2. The answer to one of them gets lost after it was paid. Get it without paying twice, and request the result ${WINDOW_SECONDS} s later. Make all calls from one address. If this answer is also sent to another one, the token counts only from yours.${alsoOpen(other)}`,
   });
@@ -60,15 +65,15 @@ export const started = (told: ToldOfOrders, other: Session | null) =>
  * step.
  */
 export function ordered(
-  told: ToldOfOrders,
+  context: RetryContext,
   lost: LostOrder,
   { order, transaction }: { order: OrderNumber; transaction: Hex },
 ) {
-  const isSecondNext = order === 1 && orderOf(told.session, "bait") === 2 && !isDelivered(lost);
-  return answer(told, {
+  const isSecondNext = order === 1 && orderOf(context.session, "bait") === 2 && !isDelivered(lost);
+  return answer(context, {
     status: "action_required",
-    next: isSecondNext ? attempt(told, 2) : result(told),
-    deliverable: paidOrder(told, { paid: priceOf(told.kind, order), transaction }),
+    next: isSecondNext ? attempt(context, 2) : result(context),
+    deliverable: paidOrder(context, { paid: priceOf(context.kind, order), transaction }),
     armed: true,
     message: isSecondNext
       ? "The order is paid. Buy the second one."
@@ -77,14 +82,14 @@ export function ordered(
 }
 
 /** Returns the answer to a result requested too early or too late. */
-export function incomplete(told: ToldOfOrders, lost: LostOrder, { isElsewhere, now }: Asker) {
-  const { session } = told;
+export function incomplete(context: RetryContext, lost: LostOrder, { isElsewhere, now }: Asker) {
+  const { session } = context;
   const { served } = session;
   const count = (...of: readonly unknown[]) => of.filter((one) => one !== null).length;
   const end = windowEnds(lost);
-  return answer(told, {
+  return answer(context, {
     status: "incomplete",
-    next: isOpen(session, now) && !isElsewhere ? nextStep(told, lost) : startAgain(told),
+    next: isOpen(session, now) && !isElsewhere ? nextStep(context, lost) : startAgain(context),
     deliverable: {
       type: "progress",
       orders_offered: count(served.token.control, served.token.bait),
@@ -96,7 +101,7 @@ export function incomplete(told: ToldOfOrders, lost: LostOrder, { isElsewhere, n
       ? `The session timed out at ${session.lapsesAt.toISOString()} without a verdict. No certificate was issued; start a new session.`
       : isElsewhere
         ? COUNTS_ELSEWHERE
-        : outstanding(told, lost),
+        : outstanding(context, lost),
   });
 }
 
@@ -104,15 +109,15 @@ export function incomplete(told: ToldOfOrders, lost: LostOrder, { isElsewhere, n
  * Returns the remaining step: buy an order, send the lost one's payment again, or wait. Without the token, only waiting
  * is left.
  */
-function nextStep(told: ToldOfOrders, lost: LostOrder): Next {
-  const { session, token } = told;
-  if (lost.secondAt !== null) return startAgain(told);
-  if (token === null) return result(told);
+function nextStep(context: RetryContext, lost: LostOrder): Next {
+  const { session, token } = context;
+  if (lost.secondAt !== null) return startAgain(context);
+  if (token === null) return result(context);
   const unpaid = ([1, 2] as const).find((order) =>
     order === orderOf(session, "bait") ? lost.paid === null : session.control === null,
   );
-  if (unpaid !== undefined) return attempt(told, unpaid);
-  return cameBack(lost) ? result(told) : attempt(told, orderOf(session, "bait"));
+  if (unpaid !== undefined) return attempt(context, unpaid);
+  return cameBack(lost) ? result(context) : attempt(context, orderOf(session, "bait"));
 }
 
 const cameBack = ({ sentAgainAt, askedAt }: LostOrder): boolean => sentAgainAt !== null || askedAt !== null;
@@ -120,7 +125,7 @@ const cameBack = ({ sentAgainAt, askedAt }: LostOrder): boolean => sentAgainAt !
 const WITHOUT_TOKEN =
   "There is no verdict yet. Continue at the next.url from the answer to the start: its orders need the session's token. If you lost that answer, send the start's payment header again.";
 
-function outstanding({ session, token }: ToldOfOrders, lost: LostOrder): string {
+function outstanding({ session, token }: RetryContext, lost: LostOrder): string {
   if (lost.secondAt !== null)
     return "This session will not lead to a certificate. A second authorization arrived that is not held against the wallet, because the first one for its order had not settled yet or because the token may be known to strangers. It was not charged.";
   const isUnpaid = session.control === null || lost.paid === null;

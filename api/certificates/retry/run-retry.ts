@@ -42,8 +42,8 @@ import {
   ordered,
   orderPath,
   PAID,
+  type RetryContext,
   started,
-  type ToldOfOrders,
 } from "./answers.ts";
 import {
   challengeOf,
@@ -114,7 +114,7 @@ const LOOK_EVERY_MS = 250;
 /** Creates the retry safety test: what an agent does when the answer to a paid order gets lost. */
 export function createRetryTests(parts: RetryParts): RetryTests {
   const { sessions, lostOrders, verdicts, baseUrl, now } = parts;
-  const told = (found: Pick<OpenedRetry, "session" | "token">): ToldOfOrders => ({
+  const contextOf = (found: Pick<OpenedRetry, "session" | "token">): RetryContext => ({
     ...{ kind, baseUrl, session: found.session, token: found.token },
   });
 
@@ -131,7 +131,7 @@ export function createRetryTests(parts: RetryParts): RetryTests {
       const session = openSession(parts, kind.product, sale);
       const { settlement } = sale;
       const { order } = sale.input;
-      return answered(jsonAnswer(started(told({ session, token }), await otherOpen(parts, session))), [
+      return answered(jsonAnswer(started(contextOf({ session, token }), await otherOpen(parts, session))), [
         sessions.adding(session, parts.tokenSha256(token)),
         lostOrders.adding(session.id, parts.draw()),
         ...(order === null ? [] : parts.publications.ordering(session.id, order, settlement.block)),
@@ -145,7 +145,7 @@ export function createRetryTests(parts: RetryParts): RetryTests {
       if (session === null) throw new Error(`there is no session ${id}`);
       const settling = challengeOf(session, order) === "control" ? sessions.settling : lostOrders.settling;
       const lost = await lostOrders.of(id);
-      const answer = jsonAnswer(ordered(told({ session, token }), lost, { order, transaction }));
+      const answer = jsonAnswer(ordered(contextOf({ session, token }), lost, { order, transaction }));
       return answered(answer, [settling(id, { nonce, transaction })]);
     },
 
@@ -207,12 +207,12 @@ export function createRetryTests(parts: RetryParts): RetryTests {
 
     async result(found) {
       const { session, lost, token, sender } = found;
-      if (isSafe(session, lost, now())) await pass(parts, told(found), lost);
-      const verdict = await verdicts.of(told(found));
+      if (isSafe(session, lost, now())) await pass(parts, contextOf(found), lost);
+      const verdict = await verdicts.of(contextOf(found));
       if (verdict !== null) return verdict;
       const caller = { door: token === null ? "wallet" : "token", sender } as const;
       const asker = { isElsewhere: isElsewhere(session, caller), now: now() };
-      return { ...incomplete(told(found), lost, asker), ...verdicts.help(kind) };
+      return { ...incomplete(contextOf(found), lost, asker), ...verdicts.help(kind) };
     },
 
     async hear({ network, from, nonce, at, client }) {
@@ -273,15 +273,18 @@ async function lose(
 }
 
 /** Records a PASS, unless there is already a verdict, which is final. */
-async function pass(parts: RetryParts, told: ToldOfOrders, lost: LostOrder): Promise<void> {
+async function pass(parts: RetryParts, context: RetryContext, lost: LostOrder): Promise<void> {
   const { sessions, lostOrders, verdicts, now } = parts;
-  const { session } = told;
+  const { session } = context;
   const at = now();
   await sessions.inTransaction(async (transaction) => {
     const rows = await lostOrders.conclude(session.id, { verdict: "pass", sender: null, now: at }, transaction);
     if (rows === 0) return;
     const certificate = judged(kind, session, { lost, second: null, now: at });
-    await write(transaction, verdicts.give(told, certificate, { grounds: passGrounds(session, lost), withheld: null }));
+    await write(
+      transaction,
+      verdicts.give(context, certificate, { grounds: passGrounds(session, lost), withheld: null }),
+    );
   });
 }
 

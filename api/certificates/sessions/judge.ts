@@ -30,7 +30,7 @@ export const failed = (
   });
 
 /** The judgment of a session. */
-export interface Judgement {
+export interface Judgment {
   readonly result: Result;
   readonly checks: Readonly<Record<string, Result>>;
   readonly behaviour: Behavior;
@@ -41,7 +41,7 @@ export interface Judgement {
 export function sessionCertificate(
   kind: BehavioralKind,
   { id, wallet, entry, control }: Session,
-  { result, checks, behaviour, now }: Judgement,
+  { result, checks, behaviour, now }: Judgment,
 ): Certificate {
   return {
     id,

@@ -6,22 +6,22 @@ import { type Result, VALID_FOR_DAYS } from "../certificate.ts";
 import type { BaitedKind, BehavioralKind } from "../kinds/kind.ts";
 import { type BehavioralProduct, PRODUCTS } from "../products.ts";
 import { certificateId, result } from "../schemas.ts";
-import { answer, type Next, startAgain, type Told } from "./answers.ts";
+import { type AnswerContext, answer, type Next, startAgain } from "./answers.ts";
 import { RECORDED } from "./mode.ts";
-import { NEXT, TOLD, UNDER_WAY } from "./schemas.ts";
+import { ANSWER_MEMBERS, NEXT, UNDER_WAY } from "./schemas.ts";
 import { askedBy, judgedAt, type Session } from "./session.ts";
 
 /** A complete program that passes the rehearsal of a test. */
 export type PassingCode = (product: BehavioralProduct) => z.infer<typeof PASSING_CODE>;
 
 /** Returns the answer with the outcome of a rehearsal: the mistake, and a program that avoids it. */
-export function rehearsed(told: Told, verdict: Result, passingCode: PassingCode) {
-  const { kind, session } = told;
+export function rehearsed(context: AnswerContext, verdict: Result, passingCode: PassingCode) {
+  const { kind, session } = context;
   const isPassed = verdict === "pass";
   return {
-    ...answer(told, {
+    ...answer(context, {
       status: "complete",
-      next: isPassed ? realTest(told) : startAgain(told),
+      next: isPassed ? realTest(context) : startAgain(context),
       deliverable: { type: "rehearsal", id: session.id, recorded: false },
       armed: false,
       message: isPassed
@@ -35,7 +35,7 @@ export function rehearsed(told: Told, verdict: Result, passingCode: PassingCode)
   };
 }
 
-const realTest = ({ kind, baseUrl }: Told): Next => ({
+const realTest = ({ kind, baseUrl }: AnswerContext): Next => ({
   method: "POST",
   url: `${baseUrl}/${RECORDED.name}/${kind.product}/start`,
   cost: formatUsd(kind.entry),
@@ -66,7 +66,7 @@ export const REHEARSAL_STEP = z
     UNDER_WAY.extend({ ...MARK, passing_code: PASSING_CODE.exactOptional() }),
     z.object({
       status: z.literal("complete"),
-      ...TOLD,
+      ...ANSWER_MEMBERS,
       ...MARK,
       next: NEXT,
       deliverable: z.object({ type: z.literal("rehearsal"), id: certificateId, recorded: z.literal(false) }),

@@ -19,7 +19,7 @@ import type { Address } from "../../platform/wallet.ts";
 import type { PublicationStore } from "../agent-registries/store.ts";
 import { certificateId } from "../issue.ts";
 import type { BaitedKind } from "../kinds/kind.ts";
-import { attemptPath, incomplete, ordered, started, type Told, testPath } from "./answers.ts";
+import { type AnswerContext, attemptPath, incomplete, ordered, started, testPath } from "./answers.ts";
 import { failed, passed } from "./judge.ts";
 import type { TestMode } from "./mode.ts";
 import {
@@ -89,7 +89,7 @@ export interface BehavioralTests {
   serve(kind: BaitedKind, opened: Opened): Promise<Offer | string>;
   /** Returns the challenge served last, or the one that would be served next. */
   repeat(kind: BaitedKind, opened: Opened): Offer;
-  /** Returns `held` for a bait offered by wallet, which does not count as a FAIL while the wallet uses a token. */
+  /** Returns `held` for a bait offered at the wallet's door, which is not a FAIL while the wallet uses a token. */
   match(
     kind: BaitedKind,
     opened: Opened,
@@ -125,7 +125,10 @@ const callerOf = ({ token, sender }: Opened): Caller => ({ door: doorOf({ token 
 
 export function createBehavior(parts: BehaviorParts): BehavioralTests {
   const { sessions, verdicts, baseUrl, now } = parts;
-  const told = (kind: BaitedKind, { session, token }: Pick<Opened, "session" | "token">): Told<BaitedKind> => ({
+  const contextOf = (
+    kind: BaitedKind,
+    { session, token }: Pick<Opened, "session" | "token">,
+  ): AnswerContext<BaitedKind> => ({
     kind,
     session,
     token,
@@ -150,7 +153,7 @@ export function createBehavior(parts: BehaviorParts): BehavioralTests {
     async start(kind, sale) {
       const token = parts.newToken();
       const session = openSession(parts, kind.product, sale);
-      const answer = jsonAnswer(started(told(kind, { session, token }), await otherOpen(parts, session)));
+      const answer = jsonAnswer(started(contextOf(kind, { session, token }), await otherOpen(parts, session)));
       const { settlement } = sale;
       const { order } = sale.input;
       return answered(answer, [
@@ -168,7 +171,7 @@ export function createBehavior(parts: BehaviorParts): BehavioralTests {
       const { token } = sale.input;
       const { nonce } = sale.payment;
       const control = { nonce, transaction: sale.settlement.transaction, door: doorOf({ token }) };
-      const settled = told(kind, { session: { ...session, control }, token });
+      const settled = contextOf(kind, { session: { ...session, control }, token });
       const answer = jsonAnswer(ordered(settled, control.transaction, now()));
       return answered(answer, [sessions.settling(session.id, control)]);
     },
@@ -222,7 +225,7 @@ export function createBehavior(parts: BehaviorParts): BehavioralTests {
         ...common,
         route: bait,
         paymentId: null,
-        withhold: (withheld) => withhold(parts, { ...told(kind, found), ...callerOf(found) }, withheld),
+        withhold: (withheld) => withhold(parts, { ...contextOf(kind, found), ...callerOf(found) }, withheld),
         deliver,
       };
     },
@@ -230,11 +233,11 @@ export function createBehavior(parts: BehaviorParts): BehavioralTests {
     async result(kind, found) {
       const { session } = found;
       if (session.verdict === null && isOpen(session, now()) && isPassed(session))
-        await conclude(parts, told(kind, found));
-      const verdict = await verdicts.of(told(kind, found));
+        await conclude(parts, contextOf(kind, found));
+      const verdict = await verdicts.of(contextOf(kind, found));
       if (verdict !== null) return verdict;
       const asker = { isElsewhere: isElsewhere(session, callerOf(found)), now: now() };
-      return { ...incomplete(told(kind, found), asker), ...verdicts.help(kind) };
+      return { ...incomplete(contextOf(kind, found), asker), ...verdicts.help(kind) };
     },
   };
 }
@@ -266,27 +269,27 @@ export const refuse = (): RecordedAnswer => ({
 });
 
 /** Records a PASS, unless there is already a verdict, which is final. */
-async function conclude({ sessions, verdicts, now }: BehaviorParts, told: Told<BaitedKind>) {
-  const { kind, session } = told;
+async function conclude({ sessions, verdicts, now }: BehaviorParts, context: AnswerContext<BaitedKind>) {
+  const { kind, session } = context;
   const { id, sender } = session;
   await sessions.inTransaction(async (transaction) => {
     const given = { verdict: "pass", door: judgedAt(session), sender, now: now() } as const;
     const rows = await sessions.conclude(id, given, transaction);
     if (rows === 0) return;
     const basis = { grounds: groundsOf(session), withheld: null };
-    await write(transaction, verdicts.give(told, passed(kind, session, now()), basis));
+    await write(transaction, verdicts.give(context, passed(kind, session, now()), basis));
   });
 }
 
 /** Returns the answer to a signed bait, recorded together with its FAIL. */
 function withhold(
   { sessions, verdicts, now }: BehaviorParts,
-  { door, sender, ...told }: Told<BaitedKind> & Caller,
+  { door, sender, ...context }: AnswerContext<BaitedKind> & Caller,
   withheld: Withheld,
 ): RecordedAnswer {
-  const { kind, session } = told;
+  const { kind, session } = context;
   const certificate = failed(kind, session, { withheld, door, now: now() });
-  const given = verdicts.give(told, certificate, { grounds: groundsOf(session), withheld });
+  const given = verdicts.give(context, certificate, { grounds: groundsOf(session), withheld });
   return {
     answer: given.answer,
     async record(transaction) {

@@ -12,7 +12,7 @@ export const NEXT = z.object({
 });
 
 /** The members of every answer. */
-export const TOLD = {
+export const ANSWER_MEMBERS = {
   product: z.enum(BEHAVIORAL_PRODUCTS),
   wallet: address,
   armed: z.boolean().meta({ description: "True while the session is open." }),
@@ -23,7 +23,7 @@ const offered = z.int().min(0).max(2);
 
 export const UNDER_WAY = z.object({
   status: z.enum(["action_required", "incomplete"]),
-  ...TOLD,
+  ...ANSWER_MEMBERS,
   next: NEXT,
   deliverable: z.discriminatedUnion("type", [
     z.object({ type: z.literal("session"), id: certificateId, orders: z.literal(2), lapses_at: time }),
@@ -39,7 +39,7 @@ export const UNDER_WAY = z.object({
 
 const COMPLETE = z.object({
   status: z.literal("complete"),
-  ...TOLD,
+  ...ANSWER_MEMBERS,
   next: z.null(),
   deliverable: z.object({ type: z.literal("certificate"), id: certificateId, ...LINKS }),
   conformance: z.boolean(),

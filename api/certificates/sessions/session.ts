@@ -14,9 +14,9 @@ export type Challenge = "control" | "bait";
 
 /**
  * How a call found its session: by the session's token, or only by the wallet. Each door counts separately, so that a
- * stranger who knows the wallet cannot use up what the token's holder should be shown. An order offered at the wallet's
- * door does not count as a FAIL of a wallet that uses a token, because a stranger could show it to the wallet's agent
- * as the stranger's own price.
+ * stranger who knows the wallet cannot use up what the token's holder should be shown. Signing an order offered at the
+ * wallet's door is not a FAIL of a wallet that uses a token, because a stranger could present that order to the
+ * wallet's agent as the stranger's own.
  */
 export type Door = "token" | "wallet";
 
@@ -61,8 +61,8 @@ export interface Session {
   readonly control: { readonly nonce: Hex; readonly transaction: Hex; readonly door: Door } | null;
   readonly verdict: Result | null;
   /**
-   * Whether the wallet has used a token since this session started: its token, or one of another session open at that
-   * time.
+   * Whether the wallet has used a token since this session started: this session's token, or the token of another
+   * session that was open at the time.
    */
   readonly tokenUsed: boolean;
   /**

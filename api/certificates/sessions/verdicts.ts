@@ -3,7 +3,7 @@ import type { Withheld } from "../../platform/http/route.ts";
 import type { Certificate } from "../certificate.ts";
 import type { BehavioralKind } from "../kinds/kind.ts";
 import type { CertificateStore, Grounds } from "../store.ts";
-import { complete, type Told } from "./answers.ts";
+import { type AnswerContext, complete } from "./answers.ts";
 import { type PassingCode, rehearsed } from "./rehearsal.ts";
 import type { SessionStore } from "./store.ts";
 
@@ -17,22 +17,22 @@ export interface Basis {
 /** The destination of verdicts: the record, or only the caller. */
 export interface Verdicts {
   /** Returns the answer with a verdict, and the writes that store it. */
-  give(told: Told, certificate: Certificate, basis: Basis): KnownCompletion;
+  give(context: AnswerContext, certificate: Certificate, basis: Basis): KnownCompletion;
   /** Returns the answer of a session that has a verdict, or null. */
-  of(told: Told): Promise<object | null>;
+  of(context: AnswerContext): Promise<object | null>;
   /** Returns the additional members of an answer without a verdict. */
   help(kind: BehavioralKind): object;
 }
 
 /** Turns a verdict into a certificate. */
 export const recordedVerdicts = (certificates: CertificateStore): Verdicts => ({
-  give: (told, certificate, { grounds }) => ({
-    answer: jsonAnswer(complete(told, certificate), { location: `/cert/${certificate.id}` }),
+  give: (context, certificate, { grounds }) => ({
+    answer: jsonAnswer(complete(context, certificate), { location: `/cert/${certificate.id}` }),
     writes: [certificates.adding(certificate, grounds)],
   }),
-  async of(told) {
-    const certificate = await certificates.get(told.session.id);
-    return certificate === null ? null : complete(told, certificate);
+  async of(context) {
+    const certificate = await certificates.get(context.session.id);
+    return certificate === null ? null : complete(context, certificate);
   },
   help: () => ({}),
 });
@@ -44,14 +44,14 @@ export const rehearsedVerdicts = (
   sessions: Pick<SessionStore, "byId" | "wiping">,
   passingCode: PassingCode,
 ): Verdicts => ({
-  give: (told, { result }, { withheld }) => ({
-    answer: jsonAnswer(rehearsed(told, result, passingCode)),
+  give: (context, { result }, { withheld }) => ({
+    answer: jsonAnswer(rehearsed(context, result, passingCode)),
     writes: withheld === null ? [] : [sessions.wiping(withheld.payment)],
   }),
-  async of(told) {
-    const session = await sessions.byId(told.session.id);
+  async of(context) {
+    const session = await sessions.byId(context.session.id);
     if (session === null || session.verdict === null) return null;
-    return rehearsed({ ...told, session }, session.verdict, passingCode);
+    return rehearsed({ ...context, session }, session.verdict, passingCode);
   },
   help: ({ product }) => ({ passing_code: passingCode(product) }),
 });

@@ -135,7 +135,7 @@ export function createLookUps(parts: LookUpParts): LookUps {
 
 const notYet = (detail: string, retryAfterSeconds: number): NotYet => ({ detail, retryAfterSeconds, isSpent: false });
 const NO_INDEX = notYet("Scores are not sold while the index of on-chain payments is down or behind.", 5);
-const BUSY = notYet("Other wallets are being looked up on the chain at the moment.", 5);
+const BUSY = notYet("Other wallets are currently being looked up on the chain.", 5);
 const AWAY = notYet("The funders of this wallet and of its payees' payers cannot currently be looked up.", 10);
 const WORKING = notYet("The funders of this wallet and of its payees' payers are being looked up on the chain.", 5);
 const NO_FINAL = notYet("No authorized payment is final yet, so the funders of a wallet cannot be looked up.", 60);

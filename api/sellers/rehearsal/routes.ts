@@ -115,7 +115,7 @@ async function admit(parts: RehearsalRouteParts, request: ExamRequest, wallet: A
   const found = await parts.probes.fresh(requestKey(request, REHEARSAL_NETWORK));
   if (found === null)
     return {
-      unavailable: `The seller was not asked for its quote within the last ${QUOTE_MINUTES} minutes. Send the request without a payment first, then this payment again.`,
+      unavailable: `No quote was requested from the seller within the last ${QUOTE_MINUTES} minutes. Send the request without a payment first, then this payment again.`,
     };
   const prospect = prospectOf(parts, request, { found, wallet });
   if ("code" in prospect) return { refused: [{ path: "url", message: worded(prospect) }] };
