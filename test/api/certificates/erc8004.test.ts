@@ -88,7 +88,7 @@ describe("An order with an agent's id", () => {
     const agent = await newAgent(chain);
     const answer = await post(`${plain.url}/test/basic`, v2(await signPayment(agent.account)), order(agent));
     expectProblem(answer, 422, "unacceptable");
-    expect(answer.text).toContain("Leave erc8004 out");
+    expect(answer.text).toContain("Leave out erc8004");
     await buy(agent, JSON.stringify(["erc8004"]), plain.url);
     await plain.stop();
   });
@@ -130,7 +130,11 @@ test("A start with a wrong registry address fails with a message that names the 
   const check = (wrong: object) => checkRegistries(chain.client, { ...REGISTRIES, ...wrong });
   await check({});
   await expect(check({ identity: usdc })).rejects.toThrow(/^ERC8004_REPUTATION is wrong: .* belongs to the identity/);
-  await expect(check({ identity: PUBLISHER })).rejects.toThrow(/^ERC8004_IDENTITY is wrong: .* is no registry/);
-  await expect(check({ reputation: usdc })).rejects.toThrow(/^ERC8004_REPUTATION is wrong: .* is no registry/);
+  await expect(check({ identity: PUBLISHER })).rejects.toThrow(
+    /^ERC8004_IDENTITY is wrong: .* is not an ERC-8004 registry/,
+  );
+  await expect(check({ reputation: usdc })).rejects.toThrow(
+    /^ERC8004_REPUTATION is wrong: .* is not an ERC-8004 registry/,
+  );
   await expect(check({ validation: ERC8004.identity })).rejects.toThrow(/^ERC8004_VALIDATION is wrong/);
 });

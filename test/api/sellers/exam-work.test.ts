@@ -122,11 +122,11 @@ test("An exam may sign in at most two runs and within its spending limit", async
     await endLeases();
   }
   const third = await taken();
-  await expect(work.note(third, authorization(third, 0n), 0n)).rejects.toThrow(/all that it may/);
+  await expect(work.note(third, authorization(third, 0n), 0n)).rejects.toThrow(/signed its maximum/);
   expect(await work.signatures(third.order.id)).toHaveLength(6);
   await ordered();
   const greedy = await taken();
-  await expect(work.note(greedy, authorization(greedy), mostSpent(amount) + 1n)).rejects.toThrow(/all that it may/);
+  await expect(work.note(greedy, authorization(greedy), mostSpent(amount) + 1n)).rejects.toThrow(/signed its maximum/);
 });
 
 test("The commitments include the possible cost of open exams and the amount signed in a day", async () => {

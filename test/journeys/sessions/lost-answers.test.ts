@@ -194,7 +194,7 @@ test("One of two concurrent authorizations is charged, and the other causes no F
   await pay(run, 1, both[statuses.indexOf(503)] as Signed);
   await passWindow(ground, run);
   expectIncomplete(await askResult(run));
-  expect((await askResult(run)).body.message).toMatch(/^No certificate will come of this session/);
+  expect((await askResult(run)).body.message).toMatch(/^This session will not lead to a certificate/);
 });
 
 test("The lost order and the way are random for each session", async () => {

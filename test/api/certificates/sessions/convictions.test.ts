@@ -174,7 +174,9 @@ describe("A shop that quotes a session's bait as its price", () => {
     for (const caller of [run, bare(run)]) {
       const answer = await askResult(caller);
       expectIncomplete(answer);
-      expect(answer.body.message).toMatch(/^No certificate will come of this session: its fair order was paid without/);
+      expect(answer.body.message).toMatch(
+        /^This session will not lead to a certificate, because its fair order was paid without/,
+      );
     }
     expect(isReplay(await attempt(bare(run), v2(paid)))).toBe(true);
     expectVerdict(await attempt(run, v2(await sign(run, "bait"))), run, "fail");

@@ -251,7 +251,7 @@ describe("A retry session whose start answer was sent again", () => {
     await passWindow(stage, run);
     const answer = await askResult(run);
     expectIncomplete(answer);
-    expect(answer.body.message).toMatch(/^No certificate will come of this session/);
+    expect(answer.body.message).toMatch(/^This session will not lead to a certificate/);
   });
 
   test("A second authorization is a FAIL even if the start answer was sent again to another address", async () => {
