@@ -83,9 +83,9 @@ function certEntry(certificate: CertificateSummary, baseUrl: string, now: Date) 
 
 /** Returns for each capability its current FAIL, if any, or else its newest certificate that was not reversed. */
 function capabilities(certificates: readonly CertificateSummary[], baseUrl: string, now: Date) {
-  const unreversed = certificates.filter(({ reversedAt }) => reversedAt === null);
+  const notReversed = certificates.filter(({ reversedAt }) => reversedAt === null);
   const entry = (product: Product) => {
-    const own = unreversed.filter((certificate) => certificate.product === product);
+    const own = notReversed.filter((certificate) => certificate.product === product);
     const shown = own.find((certificate) => certificate.result === "fail" && isFresh(certificate, now)) ?? own[0];
     if (shown === undefined)
       return { tested: false, result: null, fresh: false, expired: false, valid_until: null, cert_url: null };

@@ -315,7 +315,7 @@ function requireMarks(logs: readonly Log[], marks: readonly KnownBlock[]): void 
 }
 
 /** A receipt or a log that has not been validated. */
-type Unvalidated = Readonly<Record<string, unknown>>;
+type RawJson = Readonly<Record<string, unknown>>;
 
 /**
  * Returns the logs in all receipts of a block that match the request. A node that does not have the block returns no
@@ -326,17 +326,17 @@ function logsOfReceipts(
   block: number,
   { top, topic }: { readonly top: KnownBlock; readonly topic: string },
 ) {
-  const receipts = Array.isArray(answer) ? (answer as readonly Unvalidated[]) : [];
+  const receipts = Array.isArray(answer) ? (answer as readonly RawJson[]) : [];
   const [hash, ...others] = new Set(receipts.map(({ blockHash }) => blockHash));
   const isOne = typeof hash === "string" && others.length === 0 && (block < top.block || hash === top.hash);
   if (!isOne || receipts.some(({ blockNumber }) => Number(blockNumber) !== block))
     throw new WrongAnswerError(`the answer is not block ${block}'s receipts`);
-  const isAsked = ({ address, topics }: Unvalidated) =>
+  const isAsked = ({ address, topics }: RawJson) =>
     String(address).toLowerCase() === USDC.toLowerCase() &&
     Array.isArray(topics) &&
     topics[0] === TRANSFER_TOPIC &&
     topics[2] === topic;
-  return receipts.flatMap(({ logs }) => (logs as readonly Unvalidated[]).filter(isAsked));
+  return receipts.flatMap(({ logs }) => (logs as readonly RawJson[]).filter(isAsked));
 }
 
 interface Step {
