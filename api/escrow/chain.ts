@@ -118,7 +118,7 @@ const REFUNDED = toEventSelector(getAbiItem({ abi: escrowAbi, name: "Refunded" }
 const RECLAIMED = toEventSelector(reclaimedEvent);
 
 type HeldLog = ReturnType<typeof parseEventLogs<[typeof HELD]>>[number];
-type Reader = Pick<ChainReader, "client" | "finality" | "logs" | "standing" | "verifyContractSignature">;
+type Reader = Pick<ChainReader, "client" | "finality" | "logs" | "settlementState" | "verifyContractSignature">;
 
 export interface EscrowChainParts {
   readonly chain: Reader;
@@ -161,7 +161,7 @@ export function createEscrowChain({ chain, contracts, index }: EscrowChainParts)
       return (await outcome(chain, at)) ?? asReading(1, () => outcome(chain, at));
     }),
     final: discreet(async () => Number((await chain.finality.confirmed())?.number ?? -1n)),
-    blockState: chain.standing,
+    blockState: chain.settlementState,
     time: discreet(async () => Number((await client.getBlock()).timestamp)),
   };
 }

@@ -23,7 +23,10 @@ import type { Answer, Arrival, StepEvent } from "./step-types.ts";
 /** How long a request waits for another process to finish with the same payment. */
 const WAIT_MS = 20_000;
 const RESOLVED_A_PASS = 128;
-/** A few at a time, because requests share the connections. One stuck on a slow server holds only its own slot. */
+/**
+ * A small number, because requests share the connections. A payment that waits for a slow server occupies only its own
+ * slot.
+ */
 const RESOLVED_TOGETHER = 16;
 
 /** A request that carries a payment. */
@@ -37,18 +40,18 @@ export interface PaidRequest {
   readonly body: unknown;
   /** Why no new payments are accepted; null while they are. */
   readonly over: string | null;
-  /** The key that its sender is counted under. */
+  /** The key that the sender's requests are counted under. */
   readonly client: string;
 }
 
-/** A request whose payment is answered at once and never submitted. */
+/** A request whose payment is answered immediately and never submitted. */
 export interface WithheldRequest extends PaidRequest {
   readonly withhold: (withheld: Withheld) => RecordedAnswer;
 }
 
 /**
- * The payment that an answer is about. Under a payment identifier it is the one that was paid, whichever authorization the
- * request brought.
+ * The payment that an answer is about. For a known payment identifier, it is the payment that was made, whichever
+ * authorization the request contains.
  */
 export type Answerable = Pick<NewPayment, "key" | "scheme" | "value" | "receivedAt">;
 
@@ -60,9 +63,9 @@ export interface Answered {
 export interface Gate {
   /** Answers a paid request. Rejects only if the journal cannot be read. */
   pay(request: PaidRequest): Promise<Answered>;
-  /** Likewise for a withheld payment: checked like any other, but not simulated, and never submitted. */
+  /** The same for a withheld payment, which is checked like any other, but not simulated, and never submitted. */
   withhold(request: WithheldRequest): Promise<Answered>;
-  /** Finishes payments that no client retries; returns how many it looked at. */
+  /** Finishes payments that no client retries; returns how many it examined. */
   resolveDue(): Promise<number>;
   /** Waits for every request in progress, including those whose client has disconnected. */
   drain(): Promise<void>;
@@ -100,14 +103,14 @@ const UNAVAILABLE: Answer = { type: "wait", charged: false, because: "unavailabl
 const NOT_PAYERS = "The signature is not the payer's.";
 const HELD: Answer = { type: "wait", charged: false, because: "held" };
 
-/** One look at the payment; a failed read decides nothing. */
+/** Handles the request once. A failed read decides nothing. */
 async function attempt(parts: PaymentParts, request: PaidRequest): Promise<Answered> {
   const asked = await tryToAsk(parts, request);
   if (asked === null) return unavailable(parts, request);
   return answered(parts, asked, await drive(parts, asked.subject, asked.event));
 }
 
-/** A refusal of the gate's own gets its scheme's code. */
+/** Adds the scheme's error code to a refusal by the gate. */
 function answered(parts: PaymentParts, { about }: Pick<Asked, "about">, answer: Answer): Answered {
   if (answer.type !== "pay" || answer.kind === undefined) return { answer, about };
   const { worded } = schemeNamed(parts, about.scheme);
@@ -170,7 +173,7 @@ const tryToAsk = (parts: PaymentParts, request: PaidRequest): Promise<Asked | nu
     return null;
   });
 
-/** Finds the row, authenticates, or checks a payment without a row; `step` decides. */
+/** Finds the row, then authenticates the request or checks the new payment. `step` decides. */
 async function ask(parts: PaymentParts, given: PaidRequest): Promise<Asked> {
   const { terms } = given;
   const paymentId = storedIdentifier(given.payment.paymentId);
@@ -184,12 +187,12 @@ async function ask(parts: PaymentParts, given: PaidRequest): Promise<Asked> {
   const request = { ...given, payment };
   const isNew = isUnknown(found);
   const checked = isNew ? await checkNew(parts, request, signed) : await authenticate(parts, request, { row, signed });
-  // A copy of this payment may have been accepted and submitted during the checks: then its row decides.
+  // If a copy of this payment was accepted and submitted during the checks, its row decides.
   if (checked.fresh !== "ok" && !isSame(found, await parts.journal.find(key, paymentId))) return ask(parts, given);
   const created = newPayment(parts, request, { key, digest, paymentId, ...checked });
   const insert = (token: string) => parts.journal.insert(created, token);
   const free = async () => (sameId === null ? 0 : parts.journal.free(sameId.key));
-  // The signature covers the details, so those of the same payment are the same.
+  // The signature covers the details, so they are the same in every request with this payment.
   const subject = row === null ? created : { ...row, details: payment.details };
   const bring = row === null ? async () => created : bringAgain(request, created.extensions);
   return {
@@ -220,7 +223,7 @@ function keyOf({ network }: Terms, { authorization: { from: payer, nonce } }: Pr
   return { network, asset: NETWORKS[network].usdc.address, payer, nonce };
 }
 
-/** A payment whose row has no input yet brings it again, read once. */
+/** Returns the input again for a payment whose row does not have it yet. The body is read once. */
 function bringAgain(request: PaidRequest, extensions: NewPayment["extensions"]): () => Promise<Kept | null> {
   const { signature, details } = request.payment;
   let admitting: Promise<Admitted> | undefined;
@@ -233,10 +236,10 @@ function bringAgain(request: PaidRequest, extensions: NewPayment["extensions"]):
 
 type JournalMatch = Awaited<ReturnType<Journal["find"]>>;
 
-/** Nobody has this payment, nor its identifier. */
+/** Whether the payment and its identifier are both free. */
 const isUnknown = ({ row, sameId }: JournalMatch): boolean => row === null && (sameId === null || isAbandoned(sameId));
 
-/** Whether a second look found what the first did: nothing, or the same payment under its identifier. */
+/** Whether a second lookup finds the same as the first: no row, or the same payment under the identifier. */
 const isSame = (before: JournalMatch, now: JournalMatch): boolean =>
   now.row === null && now.sameId?.key.nonce === before.sameId?.key.nonce && isUnknown(now) === isUnknown(before);
 
@@ -256,7 +259,7 @@ function newPayment(
 
 async function resolveDue(parts: PaymentParts): Promise<number> {
   const rows = await parts.journal.due(RESOLVED_A_PASS);
-  const { pending, final } = await findStanding(parts, rows);
+  const { pending, final } = await findConfirmed(parts, rows);
   if (pending.length > 0) await parts.journal.postpone(pending.map(({ key }) => key));
   if (final.length > 0) await parts.journal.finalize(final);
   const resolve = (row: PaymentRow) => {
@@ -266,8 +269,8 @@ async function resolveDue(parts: PaymentParts): Promise<number> {
     const subject = { payment: row, signature, extensions, ...none };
     return drive(parts, subject, { type: "resolve", row });
   };
-  const standing = new Set<PaymentRow>([...pending, ...final]);
-  const open = rows.filter((row) => !standing.has(row));
+  const confirmed = new Set<PaymentRow>([...pending, ...final]);
+  const open = rows.filter((row) => !confirmed.has(row));
   await new PQueue({ concurrency: RESOLVED_TOGETHER }).addAll(open.map((row) => () => resolve(row)));
   return rows.length;
 }
@@ -275,17 +278,17 @@ async function resolveDue(parts: PaymentParts): Promise<number> {
 type Settled = PaymentRow & { readonly settlement: Settlement };
 
 /**
- * Watches fulfilled payments whose block still stands at the cost of one block read and no lease. The others get a run
- * each.
+ * Finds fulfilled payments whose block is still in the chain, with one read per block and no lease. Each of the others
+ * gets its own run.
  */
-async function findStanding({ chains }: PaymentParts, rows: readonly PaymentRow[]) {
+async function findConfirmed({ chains }: PaymentParts, rows: readonly PaymentRow[]) {
   const fulfilled = rows.filter((row): row is Settled => row.state === "fulfilled" && row.settlement !== null);
   const blocks = new Map<string, Promise<SettlementState>>();
   for (const { key, settlement } of fulfilled) {
     if (!blocks.has(settlement.blockHash))
       blocks.set(
         settlement.blockHash,
-        chains[key.network].standing(settlement).catch(() => "unknown"),
+        chains[key.network].settlementState(settlement).catch(() => "unknown"),
       );
   }
   const standings = await Promise.all(fulfilled.map(({ settlement }) => blocks.get(settlement.blockHash)));
@@ -293,7 +296,7 @@ async function findStanding({ chains }: PaymentParts, rows: readonly PaymentRow[
   return { pending: found("pending"), final: found("final") };
 }
 
-/** Runs the machine: executes a command, feeds back its outcome, stops at the answer. */
+/** Runs the state machine: executes a command, feeds back its outcome, and stops at the answer. */
 async function drive(parts: PaymentParts, subject: Subject, first: StepEvent): Promise<Answer> {
   const commands = beginCommands(parts, subject);
   let run = START;

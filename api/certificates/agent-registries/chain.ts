@@ -145,7 +145,7 @@ const STATEMENT_GAS = 400_000n;
 const MINED_WITHIN_MS = 20_000;
 
 export interface RegistryParts {
-  readonly chain: Pick<ChainReader, "client" | "logs" | "standingNow">;
+  readonly chain: Pick<ChainReader, "client" | "logs" | "settlementStateNow">;
   readonly relayer: Relayer;
   readonly identity: Address;
 }
@@ -162,7 +162,7 @@ export function createRegistries({ chain, relayer, identity }: RegistryParts): R
   return {
     publisher,
     gas: STATEMENT_GAS,
-    blockState: chain.standingNow,
+    blockState: chain.settlementStateNow,
     walletAt: discreet((agent, block) => walletOf(agent, BigInt(block)).catch(() => walletOf(agent))),
     unfit: discreet(async (publication, wallet) => {
       if ((await walletOrNone(walletOf(publication.agent))) !== wallet) return "other_wallet";
@@ -244,7 +244,7 @@ const minedIn = ({ log, publisher, index }: Shown): Carried => {
 async function inVain(chain: RegistryParts["chain"], receipt: TransactionReceipt | null): Promise<Carried> {
   if (receipt === null) return { state: "pending" };
   const { blockNumber, blockHash } = receipt;
-  const state = await chain.standingNow({ block: Number(blockNumber), blockHash });
+  const state = await chain.settlementStateNow({ block: Number(blockNumber), blockHash });
   return { state: state === "final" ? "failed" : "pending" };
 }
 

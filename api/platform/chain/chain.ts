@@ -145,7 +145,7 @@ const newer = (one: FinalBlock | null, other: FinalBlock): FinalBlock =>
  * A final block never changes: once its hash matches the settlement's, it always will. That is concluded from three nodes
  * in turn, of which none may show another block. While the block is not final, one node that shows it is enough.
  */
-export async function standing(
+export async function settlementState(
   client: NodesClient,
   readFinal: () => Promise<FinalBlock | null>,
   { block, blockHash }: Pick<Settlement, "block" | "blockHash">,
@@ -173,8 +173,8 @@ export interface ChainReader
   readonly logs: LogReader;
   readonly finality: Finality;
   finalizedBlock(): Promise<number>;
-  /** As `standing`, with readings of what is final made now: for work that comes along rarely. */
-  standingNow: Chain["standing"];
+  /** The same as `settlementState`, but reads the final block again, for work that is rare. */
+  settlementStateNow: Chain["settlementState"];
 }
 
 export interface ChainSettings {
@@ -235,8 +235,8 @@ export function createChain(
     verifyWrappedSignature: discreet(signatures.verifyWrappedSignature),
     funds: discreet((payer, nonces) => payerFunds(client, { usdc: facts.usdc.address, payer, nonces })),
     afterFailure: discreet((payment) => afterFailure(client, { usdc: facts.usdc.address, ...payment })),
-    standing: discreet((settlement) => standing(client, finality.confirmed, settlement)),
-    standingNow: discreet((settlement) => standing(client, finality.readTwice, settlement)),
+    settlementState: discreet((settlement) => settlementState(client, finality.confirmed, settlement)),
+    settlementStateNow: discreet((settlement) => settlementState(client, finality.readTwice, settlement)),
     look: discreet(async (expected) => {
       const paid = expected.justSubmitted === true ? await glance(expected, await newestHead()) : null;
       if (paid !== null) return paid;

@@ -78,8 +78,8 @@ export interface Chain {
   funds(payer: Address, nonces: readonly Hex[]): Promise<Funds>;
   /** What is left of a payment whose transaction was mined without settling it. */
   afterFailure(payment: FailedPayment): Promise<Failed>;
-  /** What has become of a settlement's block. */
-  standing(settlement: Pick<Settlement, "block" | "blockHash">): Promise<SettlementState>;
+  /** Returns the state of the block that settled a payment. */
+  settlementState(settlement: Pick<Settlement, "block" | "blockHash">): Promise<SettlementState>;
 }
 
 /** Where the canonical chain shows that the authorization paid us. */

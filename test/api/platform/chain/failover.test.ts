@@ -56,7 +56,7 @@ test("Readings that must agree come from different nodes, even while one of thre
   const shares = () => [first, second, third].map(({ asked }) => asked.length);
 
   // Two readings of the final block and three of the settlement's block.
-  expect(await reader.standingNow(settlement)).toBe("final");
+  expect(await reader.settlementStateNow(settlement)).toBe("final");
   expect(shares()).toEqual([2, 2, 1]);
   forget(first, second, third);
   await readConditions(reader.client, "0x000000000000000000000000000000000000dead")();
@@ -68,7 +68,7 @@ test("Readings that must agree come from different nodes, even while one of thre
   await reader.client.getBlock();
   expect(statesOf(reader)).toEqual(["away", "ready", "ready"]);
   forget(first, second, third);
-  expect(await reader.standingNow(settlement)).toBe("final");
+  expect(await reader.settlementStateNow(settlement)).toBe("final");
   const [, two = 0, three = 0] = shares();
   expect([two + three, Math.min(two, three)]).toEqual([5, 2]);
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { findSettlement } from "../../../../api/platform/chain/authorizations.ts";
-import { standing } from "../../../../api/platform/chain/chain.ts";
+import { settlementState } from "../../../../api/platform/chain/chain.ts";
 import { createAllowance } from "../../../../api/platform/chain/pace.ts";
 import type { Settlement, View } from "../../../../api/platform/chain/view.ts";
 import {
@@ -50,7 +50,7 @@ function process(branches: readonly Branch[], scene: Scene, end: number) {
     async finalBlock(): Promise<number | null> {
       if (settlement === null) return null;
       const { block } = settlement;
-      return (await standing(token.client, token.finality.confirmed, settlement)) === "final" ? block : null;
+      return (await settlementState(token.client, token.finality.confirmed, settlement)) === "final" ? block : null;
     },
   };
 }
