@@ -9,7 +9,7 @@ import type { Journal, NewPayment } from "./journal.ts";
 import type { PresentedPayment } from "./scheme.ts";
 import type { Answer } from "./step-types.ts";
 
-/** What a route takes as its input, or why it takes nothing. */
+/** The parsed input of a route, or the refusal of its body. */
 export type Admitted = { readonly input: unknown } | { readonly refused: Answer };
 
 interface Asked {
@@ -20,13 +20,13 @@ interface Asked {
 
 interface Signed extends Pick<Asked, "route"> {
   readonly payment: PresentedPayment;
-  /** The key that its sender is counted under. */
+  /** The key that the sender's requests are counted under. */
   readonly client: string;
 }
 
 const UNFIT = "The body is not valid for this route. Nothing was charged.";
 
-/** Reads a request's body as its route does. */
+/** Parses a request's body with its route's schema. */
 export function readForm({ route, body }: Asked): Admitted {
   if (body === undefined) return malformed("The body is not JSON.");
   if (!isStorable(body))
@@ -37,7 +37,7 @@ export function readForm({ route, body }: Asked): Admitted {
   return { refused: { type, detail: UNFIT, errors: parsed.error.issues.map(fieldError) } };
 }
 
-/** Then what only the chain or the index can tell about it; for signed payments alone. */
+/** Then checks what only the chain or the index knows about the input. Only for signed payments. */
 export async function takeIn(form: Admitted, { route, payment, client }: Signed): Promise<Admitted> {
   if ("refused" in form) return form;
   const { from, nonce } = payment.authorization;
@@ -61,8 +61,8 @@ interface Parts {
 }
 
 /**
- * Why a payer's balance does not cover a payment together with those in flight that came before it; null if it does.
- * Each of them alone would pass a simulation. The balance and the nonces are read at one block: a payment that settles
+ * Explains why a payer's balance does not cover this payment plus the earlier ones in flight; null if it does. Each of
+ * them alone would pass a simulation. The balance and the nonces are read at one block, so that a payment that settles
  * meanwhile is counted once.
  */
 export async function shortfall(

@@ -10,7 +10,7 @@ import { toBase64Json } from "./header.ts";
 import type { PresentedPayment } from "./scheme.ts";
 import type { Answer, Reason, Row, Run } from "./step-types.ts";
 
-/** What a client hears that has to come again with the same header. */
+/** The waits after which a client sends the same header again. */
 export const WAIT = {
   held: { type: "wait", charged: false, because: "held" },
   heldCharged: { type: "wait", charged: true, because: "held" },
@@ -24,7 +24,7 @@ export const WAIT = {
   failed: { type: "wait", charged: true, because: "failed" },
 } as const satisfies Record<string, Answer>;
 
-/** Why a payment is over, as its client hears it. */
+/** Why a payment is void, as its client reads it. */
 export const VOID_ERRORS: Readonly<Record<Reason, string>> = {
   refused: "The token contract refused this authorization; it will not be submitted again. Sign a new one.",
   expired: "This authorization expired before it settled, so it can never settle. Sign a new one.",
@@ -37,7 +37,7 @@ export const VOID_ERRORS: Readonly<Record<Reason, string>> = {
 
 export const WINDOW_ERROR = `Less than ${WINDOW_MARGIN_SECONDS} seconds remain until validBefore, so this authorization will not be submitted. Sign a new one.`;
 
-/** The chain or the journal did not answer; says that the payment was charged where that is known. */
+/** The wait for a chain or journal that did not answer. It reports the charge if one is known. */
 export const unavailable = ({ row, settlement }: Run): Answer =>
   settlement !== null || row?.state === "settled" ? WAIT.unavailableCharged : WAIT.unavailable;
 
@@ -47,7 +47,7 @@ export const result = (row: Row, replay: boolean): Answer => {
   return { type: "result", response: row.response, settlement: row.settlement, replay };
 };
 
-/** A payment that was taken, and whose client is not told yet that it has settled. */
+/** A payment that was accepted, and whose client does not know yet that it has settled. */
 export interface Pending {
   readonly payment: PresentedPayment;
   readonly network: Network;
@@ -57,8 +57,9 @@ export interface Pending {
 }
 
 /**
- * The headers with x402's own word for that, `settlement_pending`: no refusal, so a client that reads it sends the same
- * payment again. (x402, settlement response; its stock server takes the word from facilitators in the same form.)
+ * The headers with x402's own code for a pending payment, `settlement_pending`. It is not a refusal, so a client that
+ * reads it sends the same payment again. (x402, settlement response; its stock server expects the code from
+ * facilitators in the same form.)
  */
 export function settlementPending({
   payment,
@@ -82,14 +83,14 @@ const RETRY_AFTER_SECONDS = "2";
 const SETTLED =
   "The payment has settled, but its result is not ready yet. Do not sign again; send the same header again.";
 
-/** A payment whose answer exists and is not sent. */
+/** A payment whose response exists but is withheld from the client. */
 interface Unsent {
   readonly payment: PresentedPayment;
   readonly network: Network;
   readonly answer: Extract<Answer, { type: "result" }>;
 }
 
-/** What a client gets instead of its answer: what a bad connection, a busy or a broken server would give it. */
+/** Simulates the loss of a response, as a bad connection or a busy or broken server would cause it. */
 export function lose(c: Context, loss: Loss, { payment, network, answer }: Unsent): Response {
   switch (loss) {
     case "connection_closed":
@@ -101,7 +102,7 @@ export function lose(c: Context, loss: Loss, { payment, network, answer }: Unsen
         settlementPending({ payment, network, transaction: answer.settlement?.transaction ?? null, message: SETTLED }),
       );
     case "server_error":
-      // Not thrown: it is no failure of ours, and raises no alarm.
+      // Not thrown, because it is not a failure of ours and must not raise an alarm.
       return c.body(JSON.stringify(problemBody("internal_error", BROKEN, c.get("requestId"))), 500, {
         "content-type": "application/problem+json",
         "cache-control": "no-store",
@@ -111,12 +112,12 @@ export function lose(c: Context, loss: Loss, { payment, network, answer }: Unsen
   }
 }
 
-const BROKEN = { detail: "Something went wrong. If the request was paid, send it again unchanged: nothing is lost." };
+const BROKEN = { detail: "Something went wrong. If the request was paid, send it again unchanged. Nothing is lost." };
 
 const pending = (headers: Readonly<Record<string, string>> = {}) =>
   new Problem("payment_pending", { detail: SETTLED, headers: { "retry-after": RETRY_AFTER_SECONDS, ...headers } });
 
-/** Closes the connection without an answer. Behind a proxy that is its 502. */
+/** Closes the connection without a response. A proxy in front turns that into a 502. */
 function hangUp(c: Context): Response {
   const { outgoing } = (c.env ?? {}) as Partial<HttpBindings>;
   if (outgoing === undefined) throw pending();

@@ -9,13 +9,13 @@ import type { OfferReceipt } from "./receipt.ts";
 import type { Diagnostic } from "./refusal.ts";
 import { type Extensions, resourceOf, type SchemeRules } from "./scheme.ts";
 
-/** One 402 for both protocol versions: version 2 in the header, version 1 in the body. */
+/** A 402 for both protocol versions: version 2 in the header, version 1 in the body. */
 export interface PaymentChallenge {
   readonly header: string;
   readonly body: string;
-  /** Whether the header has the route's entry for the bazaar. */
+  /** Whether the header contains the route's bazaar entry. */
   readonly isListed: boolean;
-  /** Whether it has the signed offers; if not, the body has them. */
+  /** Whether the header contains the signed offers; otherwise the body does. */
   readonly isSigned: boolean;
 }
 
@@ -23,23 +23,23 @@ export interface ChallengeParts {
   /** The schemes a client may pay with, preferred first. */
   readonly schemes: readonly SchemeRules[];
   readonly baseUrl: string;
-  /** What version 2 declares of the route in addition to the terms. */
+  /** The route's version 2 extensions, in addition to the terms. */
   readonly extensions?: Extensions;
-  /** Signs the terms, if the seller does. */
+  /** Signs the terms; absent if offers are not signed. */
   readonly offerReceipt?: Pick<OfferReceipt, "offers">;
 }
 
-/** Why a 402 is sent. */
+/** Why the 402 is sent. */
 export interface Reasons {
   readonly error: string;
-  /** For machines; absent where nothing was wrong. */
+  /** For machines; absent if nothing was wrong. */
   readonly diagnostic?: Diagnostic | undefined;
 }
 
 /** One offer for each network. */
 export type Offers = readonly [Offer, ...Offer[]];
 
-/** The 402 for offers that differ in their network alone. */
+/** Returns the 402 for offers that differ only in their network. */
 export async function challenge(
   offers: Offers,
   parts: ChallengeParts,
@@ -74,19 +74,19 @@ export async function challenge(
 }
 
 /**
- * The longest `PAYMENT-REQUIRED`, in characters. nginx reads all headers of an answer into 4 KB; the others of ours take about
- * 600 bytes. It also leaves room for what a payment adds to the terms that it echoes.
+ * The maximum length of `PAYMENT-REQUIRED`, in characters. nginx reads all headers of a response into 4 KB; our other
+ * headers take about 600 bytes. The rest is room for the fields that a payment adds to the terms it echoes.
  */
 const LONGEST = 3_200;
-/** The characters of an error that fit with any terms. */
+/** An error of this many characters fits with any terms. */
 const SHORT_ERROR = 100;
 
 type Terms = Omit<PaymentRequired, "extensions" | "error"> & Reasons;
 
 /**
- * As much as fits in the header: the terms and the diagnostic's code always. Where a payment was refused, then the signed
- * offers, which its client may pay next; else what the route declares, without which nothing lists it. The body has the
- * offers, the errors, and all of an error that is cut short.
+ * Fits as much as possible into the header. The terms and the diagnostic's code always fit. After a refusal, the signed
+ * offers come next, because the client may pay one of them; otherwise the route's extensions do, because discovery
+ * depends on them. The body has the offers, the field errors, and the full text of a truncated error.
  */
 function fitting({ error, diagnostic, ...terms }: Terms, declared: Extensions, signed: Extensions) {
   const { errors, ...code } = diagnostic ?? {};
@@ -115,7 +115,7 @@ function fitting({ error, diagnostic, ...terms }: Terms, declared: Extensions, s
   return write({ ...short, extensions: {} });
 }
 
-/** A version 1 client finds nothing in the body that it would sign. */
+/** The body's error for version 1 clients, which find no terms there to sign. */
 const onlyVersion2 = (schemes: readonly SchemeRules[]): string =>
   `The scheme is ${schemes.map(({ id }) => `"${id}"`).join(" or ")}; its terms are in the PAYMENT-REQUIRED header (x402 version 2).`;
 
@@ -139,7 +139,7 @@ const asVersion1 = (required: PaymentRequirements, { offer, url, discoverable }:
   extra: required.extra,
 });
 
-/** A reason that leaves as little room as any, cut short. */
+/** A truncated reason, which leaves as little room as any reason can. */
 const LONGEST_REASON: Reasons = {
   error: "-".repeat(SHORT_ERROR),
   diagnostic: {
@@ -151,10 +151,11 @@ const LONGEST_REASON: Reasons = {
 };
 
 /**
- * What a paid route declares about itself: that it accepts payment identifiers, and the longest bazaar entry that fits, with
- * the signed offers if any does. Clients echo all of it back in a header, so the identifiers' schema, which is optional, is
- * left out.
- * @param tryOut the route's 402 with these, for the reasons given or for none; offers and URLs are longer at a longer host
+ * Returns a paid route's extensions: support for payment identifiers, and the longest bazaar entry that fits, together
+ * with the signed offers if any entry leaves room for them. Clients echo all of it in a header, so the identifiers'
+ * optional schema is omitted.
+ * @param tryOut builds the route's 402 with these extensions, for the given reasons or none; offers and URLs are longer
+ * on a longer host
  */
 export async function routeExtensions(
   route: PaidRoute,
@@ -173,7 +174,7 @@ export async function routeExtensions(
 
 const { key: BAZAAR, enrichDeclaration } = bazaarResourceServerExtension;
 
-/** A route's bazaar entries, each shorter than the one before. */
+/** A route's bazaar entries, from longest to shortest. */
 function* entriesOf(route: PaidRoute): Generator<unknown> {
   yield* outlinedEntries(route);
   yield briefEntry(route, { output: { type: "json", example: route.example.output } });
@@ -181,20 +182,20 @@ function* entriesOf(route: PaidRoute): Generator<unknown> {
   yield briefEntry(route);
 }
 
-/** Where the terms, of several schemes for one, fill the header. */
+/** The entry for a header that terms in several schemes nearly fill. */
 const briefEntry = ({ method, example }: PaidRoute, output: object = {}) => ({
   info: { input: { type: "http", method, bodyType: "json", body: example.input }, ...output },
   schema: BRIEF_SCHEMA,
 });
 
-/** JSON Schema as the bazaar demands it, without what OpenAPI says anyway. */
+/** JSON Schema as the bazaar demands it, without the parts that are in the OpenAPI description. */
 const BRIEF_SCHEMA = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   properties: { input: { properties: { type: { const: "http" }, method: { const: "POST" } } } },
   required: ["input"],
 };
 
-/** Each with less of the answer's example, and then of its outline, than the one before. */
+/** Shortens the example step by step, then the outline. */
 function* outlinedEntries(route: PaidRoute): Generator<unknown> {
   let example: object | null = route.example.output as object;
   let schema: JsonSchema | null = outlineOf(route.output);
@@ -206,7 +207,7 @@ function* outlinedEntries(route: PaidRoute): Generator<unknown> {
   }
 }
 
-/** Of a list, its first item is made shorter. Null if nothing is left to cut. */
+/** Drops one member of an object, or shortens a list's first item. Null if nothing is left to cut. */
 function shorterExample(example: object): object | null {
   if (!Array.isArray(example)) return shortened(example);
   const [first = {}] = example as readonly object[];
@@ -231,13 +232,13 @@ function entryOf(route: PaidRoute, example: object, schema: JsonSchema): unknown
   return enrichDeclaration?.(declared, { method: route.method, adapter: null }) ?? declared;
 }
 
-/** Without its last member; null if it has none. */
+/** Returns the object without its last member; null if it has none. */
 function shortened(members: object): object | null {
   const entries = Object.entries(members);
   return entries.length === 0 ? null : Object.fromEntries(entries.slice(0, -1));
 }
 
-/** Only an outline: the whole schema is in the OpenAPI description. */
+/** Reduces the schema to an outline; OpenAPI has all of it. */
 function outlineOf(output: PaidRoute["output"]): JsonSchema {
   const schema = output["application/json"];
   return schema ? outline(jsonSchema(schema, "output")) : {};

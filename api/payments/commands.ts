@@ -16,19 +16,18 @@ import type { UsdcWatch } from "./usdc-chain.ts";
 
 const HEARTBEAT_MS = 10_000;
 /**
- * How long to wait for a submitted settlement to show on our own view of the chain before telling the client to come
- * back.
+ * How long to wait for a submitted settlement to appear on our own view of the chain before the client has to retry.
  */
 export const PATIENCE_MS = 8_000;
-/** How long nodes may disagree about one that shows: after that, what they say is an answer. */
+/** How long nodes may disagree about a visible settlement; after that, the view is taken as it is. */
 const DISAGREEMENT_MS = 1_500;
-/** What the first node does not show in this time, the next one may: nodes stand still. */
+/** If a node does not show the settlement within this time, the next node is read, because a node may be stalled. */
 const NEXT_NODE_MS = 3_000;
 const MAX_RESPONSE_BYTES = 2 * 1024 * 1024;
 
 export const NOT_ACKNOWLEDGED = "a journal write was not acknowledged";
 
-/** What the gate depends on. */
+/** The dependencies of the gate. */
 export interface PaymentParts {
   readonly journal: Journal;
   readonly chains: Readonly<Record<Network, Chain>>;
@@ -52,13 +51,13 @@ export interface PaymentParts {
   };
 }
 
-/** What one run's commands work on. */
+/** The payment that one run's commands act on. */
 export interface Subject {
   readonly payment: Omit<NewPayment, "signature" | "fingerprint" | "digest" | "paymentId">;
   readonly signature: () => Promise<Hex | null>;
-  /** What its request carries with it; undefined if it carries nothing, or there is no request. */
+  /** The extensions in its request; undefined if there are none, or no request. */
   readonly extensions?: Extensions | undefined;
-  /** What a payment that was not submitted yet takes along; null while that cannot be told. */
+  /** Returns the data to store with a payment before its submission; null while that is unavailable. */
   readonly bring: () => Promise<Kept | null>;
   readonly insert: (token: string) => Promise<Entered>;
   /** Removes the abandoned payment under the same identifier. */
@@ -74,7 +73,7 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
   let submitted = false;
   let completion: Completion | null = null;
   let kept: Kept | null = null;
-  /** The reading that did not refuse the payment: its node is asked again when the payment is submitted. */
+  /** The index of the reading that did not refuse the payment. Submission reads from the same node. */
   let accepted = 0;
 
   const execute = async (command: Exclude<Command, { type: "answer" }>): Promise<StepEvent> => {
@@ -122,7 +121,7 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
   return { execute, end: lease.end };
 }
 
-/** Renews the lease; `lost` aborts when another process has taken the payment over. */
+/** Renews the lease; `lost` aborts once another process has taken over the payment. */
 function keepLease(
   { journal, every }: PaymentParts,
   key: PaymentKey,
@@ -155,7 +154,7 @@ const signedBy = ({ payment: { key, payTo, value, validAfter, validBefore, detai
   details,
 });
 
-/** A name in the journal that nothing matches is our own bug. */
+/** Returns the scheme with this name. A journal row with an unknown scheme is our own bug. */
 export function schemeNamed({ schemes }: Pick<PaymentParts, "schemes">, name: string): Scheme {
   const scheme = schemes.get(name);
   if (scheme === undefined) throw new Error(`no payment scheme is called ${name}`);
@@ -165,8 +164,8 @@ export function schemeNamed({ schemes }: Pick<PaymentParts, "schemes">, name: st
 const schemeOf = (parts: PaymentParts, { payment }: Subject): Scheme => schemeNamed(parts, payment.scheme);
 
 /**
- * Our own simulation of the settlement: a remote `verify` would already give the signature away. A refusal is final for the
- * payment, so no single reading decides it.
+ * Simulates the settlement on our own node, because a remote `verify` would reveal the signature. A refusal is final,
+ * so it takes several readings.
  */
 const preflight = (parts: PaymentParts, subject: Subject, read: (reading: number) => void): Promise<StepEvent> =>
   readAgain(
@@ -221,7 +220,7 @@ async function read(parts: PaymentParts, subject: Subject, justSubmitted = false
   return schemeOf(parts, subject).look(key.network, expected);
 }
 
-/** Of nodes that lag, each by its own time, one may know more than another: what they show late is waited for. */
+/** Looks repeatedly, because nodes lag by different amounts and a settlement may appear late. */
 async function look(parts: PaymentParts, subject: Subject, submitted: boolean): Promise<StepEvent> {
   const began = parts.elapsedMs();
   for (let pause = 50; ; pause = Math.min(pause * 2, 500)) {
@@ -257,8 +256,8 @@ async function submit(parts: PaymentParts, subject: Subject, token: string): Pro
   try {
     const signature = await subject.signature();
     const resource = resourceOf(parts.baseUrl, parts.routes.get(route) ?? { path: "/", description: "" });
-    const beside = { resource, extensions: subject.extensions, lease: { key, token } };
-    if (signature !== null) await schemeOf(parts, subject).submit({ ...signedBy(subject, signature), ...beside });
+    const context = { resource, extensions: subject.extensions, lease: { key, token } };
+    if (signature !== null) await schemeOf(parts, subject).submit({ ...signedBy(subject, signature), ...context });
   } catch (error) {
     if (error instanceof TurnedAway) {
       parts.log.warn({ err: error, payer: key.payer, nonce: key.nonce }, "a payment was turned away");
@@ -279,7 +278,7 @@ interface Completing {
 
 async function complete({ journal, log }: PaymentParts, completing: Completing): Promise<StepEvent> {
   const { key, token, completion, settlement } = completing;
-  if (completion === null) throw new Error("a sale is completed before it was made");
+  if (completion === null) throw new Error("a sale cannot be completed before it is made");
   const { payer, nonce } = key;
   try {
     const response = await journal.complete(key, token, { completion: bounded(completion), settlement });
@@ -296,7 +295,7 @@ const bounded = (completion: Completion): Completion =>
     ? { ...completion, answer: withinBounds(completion.answer) }
     : { ...completion, complete: async (transaction) => withinBounds(await completion.complete(transaction)) };
 
-/** The journal limits the size of an answer. */
+/** Returns the response, or throws if it is too large for the journal. */
 export function withinBounds(answer: StoredAnswer): StoredAnswer {
   if (answer.body.length > MAX_RESPONSE_BYTES)
     throw new NotStored(`a response has ${answer.body.length} bytes; the journal stores at most ${MAX_RESPONSE_BYTES}`);
@@ -304,9 +303,9 @@ export function withinBounds(answer: StoredAnswer): StoredAnswer {
 }
 
 /**
- * What the chain shows, and whether what we sent was mined without settling, by whose doing. A stranger's copy may have been faster: then
- * ours reverts because the nonce is used, and a node that lags still shows it unused. So a failure counts only where the
- * nonce is unused after its block.
+ * Returns the chain's view of a payment, including whether our own transaction was mined without settling it, and who
+ * caused that. A stranger's copy may have been mined first. Ours then reverts because the nonce is used, while a
+ * lagging node still shows it unused. So a failure counts only if the nonce is unused after its block.
  */
 export async function lookFor(chain: Chain, expected: Expected, failed: () => Promise<Hex | null>): Promise<View> {
   const view = await chain.look(expected);

@@ -27,9 +27,9 @@ const V1 = z.object({ x402Version: z.literal(1), scheme: text, network: text, pa
 const VERSIONS = { 1: "v1", 2: "v2" } as const satisfies Record<Envelope["version"], ProtocolVersion>;
 
 /**
- * Reads the payment of a request from `PAYMENT-SIGNATURE` or `X-PAYMENT`, in the version that its envelope names;
- * `malformed` says what is wrong with it. The scheme the client names reads the payload. If it names none, or one not
- * offered here, the first scheme reads it, and its checks then tell the client what is offered.
+ * Parses the payment of a request from `PAYMENT-SIGNATURE` or `X-PAYMENT`, in the version that its envelope names.
+ * `malformed` explains what is wrong with it. The scheme that the client names parses the payload. If it names none, or
+ * one that is not offered here, the first scheme does, and its checks then tell the client which schemes are offered.
  */
 export function parsePaymentHeaders(
   headers: PaymentHeaders,
@@ -75,7 +75,7 @@ function openV1(decoded: unknown): Opened | Malformed {
   return { payload, claimed: { scheme, network } };
 }
 
-/** The payment identifier, which may be in either of two headers; null for none. */
+/** Returns the payment identifier, which may be in either of the two headers; null if there is none. */
 function identifierIn(envelopes: readonly Envelope[]): string | Malformed | null {
   const found = envelopes.map(({ members }) => identifierOf(members));
   const malformed = found.find((one) => typeof one === "object" && one !== null);
@@ -86,7 +86,7 @@ function identifierIn(envelopes: readonly Envelope[]): string | Malformed | null
     : { malformed: "PAYMENT-SIGNATURE and X-PAYMENT contain different payment identifiers; send only one of them." };
 }
 
-/** The library's own validation compiles a schema sent by the client. */
+/** Checks the identifier here, because the library's own validation compiles a schema sent by the client. */
 function identifierOf(members: Envelope["members"]): string | Malformed | null {
   const id = IDENTIFIED.safeParse(members).data?.extensions[PAYMENT_IDENTIFIER].info.id ?? null;
   // An identifier of the wrong type must not be dropped: the client relies on it to be charged only once.
@@ -99,7 +99,7 @@ function explain({ issues: [issue] }: z.ZodError): Malformed {
   return { malformed: `${issue?.path.join(".") || "payload"}: ${issue?.message ?? "unexpected"}` };
 }
 
-/** A value as x402's headers carry it: JSON in UTF-8, in base64 with padding. */
+/** Encodes a value for x402's headers: JSON in UTF-8, then padded base64. */
 export const toBase64Json = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64");
 
 /** Deeper than any request needs; the journal's database gives up at a few thousand levels. */
@@ -116,12 +116,12 @@ export function isStorable(value: unknown, depth = 0): boolean {
 
 const isText = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000");
 
-/** As long as a SHA-256 in base64url. */
+/** The length of a SHA-256 digest in base64url. */
 const STORED_LENGTH = 43;
 
 /**
- * A payment identifier as the journal stores it. Identifiers are only ever compared, and every refused payment leaves
- * one: of a long one, its digest is enough.
+ * Returns a payment identifier as the journal stores it. Identifiers are only ever compared, and every refused payment
+ * leaves one, so a digest is enough for a long one.
  */
 export const storedIdentifier = (id: string | null): string | null =>
   id === null || id.length <= STORED_LENGTH ? id : createHash("sha256").update(id).digest("base64url");
@@ -154,7 +154,7 @@ function bodyDigest(body: Uint8Array): Buffer {
     : hash.update("json:").update(canonical).digest();
 }
 
-/** The JSON value of a body, null if there is no body, undefined if the bytes are not JSON. */
+/** Returns the JSON value of a body, null if there is no body, or undefined if the bytes are not JSON. */
 export const bodyJson = (body: Uint8Array): unknown => (body.length === 0 ? null : parseJson(body));
 
 function tryCanonicalize(value: unknown): string | undefined {

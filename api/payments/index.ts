@@ -64,7 +64,7 @@ export type { UsdcState } from "./usdc-chain.ts";
 
 export type Payments = ReturnType<typeof createPayments>;
 
-/** The payments: what settles them, the journal that remembers them, and the gate that takes them. */
+/** Creates the payment slice: the settlers, the journal, and the gate. */
 export function createPayments(platform: Platform, config: Config) {
   const { pool, seal, log, meter, now, chains } = platform;
   const { relayers, settler, simulators } = createSettling(platform, config);
@@ -85,7 +85,7 @@ export function createPayments(platform: Platform, config: Config) {
     routes: (routes: Table): readonly Listed[] =>
       under("Discovery", receiptRoutes({ receipts: createReceipts(pool), routes, baseUrl })),
 
-    /** The schemes that the service accepts, by name. Without an account that sends holds, no escrow is offered. */
+    /** The accepted schemes, by name. Without an account that sends holds, no escrow is offered. */
     schemes: (escrow: EscrowAccount): ReadonlyMap<string, Scheme> => {
       const holds = createHolds({
         client: chains[MAIN_NETWORK].client,
@@ -106,7 +106,10 @@ export function createPayments(platform: Platform, config: Config) {
       return new Map(schemes.map((scheme) => [scheme.id, scheme]));
     },
 
-    /** Sells the routes of the table: the gate, the handler of each paid route, and what finishes payments. */
+    /**
+     * Sells the routes in the table: returns the gate, the handler of each paid route, and the jobs that finish
+     * payments.
+     */
     sell(
       routes: readonly Listed[],
       {
@@ -148,7 +151,10 @@ export function createPayments(platform: Platform, config: Config) {
   };
 }
 
-/** What was paid on the contracts' network is sold once they are known: scores and verdicts depend on them. */
+/**
+ * Delays sales on the contracts' network until the contracts have been read, because scores and verdicts depend on
+ * them.
+ */
 const untilRead = (route: PaidRoute): PaidRoute =>
   !route.terms.networks.includes(MAIN_NETWORK)
     ? route
@@ -159,24 +165,24 @@ const untilRead = (route: PaidRoute): PaidRoute =>
         },
       };
 
-/** What the facilitator's transactions carry. */
+/** The relayer's view of facilitator transactions. */
 export const PAYMENTS: Cargo = { areHeld, haveProved, failedPlaces, servedBy: () => null };
 
 /** The contracts that hold payments, and the account that sends holds; null if there is no contract. */
 export interface EscrowAccount {
   readonly contracts: readonly EscrowContract[];
   readonly relayer: Relayer | null;
-  /** No node responds, so that nothing is known of the contracts. */
+  /** No node responds, so the contracts are unknown. */
   readonly isUnread: boolean;
 }
 
-/** The test network's gas has no value. */
+/** The maximum loss of gas. On the test network, gas has no value. */
 const mostLostWei = ({ failedGasWei }: Config, network: Network): bigint | null =>
   network === MAIN_NETWORK ? failedGasWei : null;
 
-/** The facilitator, own or remote, and the simulation of every transfer before it. */
+/** Creates the facilitator, own or remote, and the simulators that run before each transfer. */
 function createSettling({ pool, seal, log, meter, chains }: Platform, config: Config) {
-  // The test network's money has no value, and its gas neither.
+  // The test network's money and gas have no value.
   const ceilings = eachNetwork((network) => (network === MAIN_NETWORK ? config.costCeiling : null));
   const simulator = (network: Network, by: Pick<SimulatorParts, "sentBy" | "simulateTogether">) =>
     createTransferSimulator({
@@ -230,7 +236,7 @@ function createSettling({ pool, seal, log, meter, chains }: Platform, config: Co
   };
 }
 
-/** Fifty of the dearest holds take 12 million gas, and a transaction on Base may have 16.7 (EIP-7825). */
+/** Fifty of the most expensive holds take 12 million gas, and a transaction on Base may have 16.7 (EIP-7825). */
 const MOST_HOLDS = 50;
 
 function holdBatchings(
@@ -261,15 +267,15 @@ const batchingOf = (contract: Address, { policy, meter, ...parts }: HoldSending)
     network: NETWORKS[MAIN_NETWORK],
     sharing: holdsOf(contract),
     policy: { ...policy, most: Math.min(policy.most, MOST_HOLDS) },
-    // The meter shows whether the facilitator's batches are on.
+    // Only the facilitator reports whether its batches are on.
     meter: meter && { ...meter, batching: () => undefined },
   });
 
-/** An unresolved payment older than this deserves an alert, and another one only much later. */
+/** An unresolved payment older than this triggers an alert. Alerts do not repeat before `ALERT_AGAIN_MS`. */
 const ALERT_AFTER_SECONDS = 120;
 const ALERT_AGAIN_MS = 600_000;
 
-/** Warns of payments that wait, every ten minutes; names each payment that makes no progress once. */
+/** Warns about pending payments every ten minutes, and once about each payment that makes no progress. */
 function watchPayments(journal: Journal, log: Platform["log"]): () => Promise<void> {
   let warnedAt = Number.NEGATIVE_INFINITY;
   return async () => {
@@ -281,8 +287,8 @@ function watchPayments(journal: Journal, log: Platform["log"]): () => Promise<vo
     }
     const parked = await journal.nameParked();
     if (parked.length === 0) return;
-    // A settled payment is a charge without its result.
+    // The buyer of a settled payment was charged and has no result.
     const level = parked.some(({ state }) => state === "settled") ? "error" : "warn";
-    log[level]({ payments: parked }, "payments make no progress; they are set aside and looked at once an hour");
+    log[level]({ payments: parked }, "payments make no progress; they are parked and checked once an hour");
   };
 }

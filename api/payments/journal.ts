@@ -9,7 +9,7 @@ import type { Row, State, Write } from "./step-types.ts";
 export interface NewPayment {
   readonly key: PaymentKey;
   readonly scheme: string;
-  /** What the scheme stores for it, as JSON. */
+  /** The scheme's data, stored as JSON. */
   readonly details: unknown;
   readonly paymentId: string | null;
   readonly digest: Hex;
@@ -19,7 +19,9 @@ export interface NewPayment {
   readonly route: string;
   readonly fingerprint: Buffer;
   readonly input: unknown;
-  /** What its client sent along for a facilitator that lists routes; null for nothing, and for any other facilitator. */
+  /**
+   * The client's extensions, for a facilitator that lists routes; null without extensions, or for another facilitator.
+   */
   readonly extensions: Extensions | null;
   readonly payTo: Address;
   readonly value: bigint;
@@ -30,18 +32,18 @@ export interface NewPayment {
 }
 
 /**
- * What finishing a payment without its client takes. Stored before the signature leaves the process, and cleared when the
- * payment is void: until then a retry brings it.
+ * The data needed to finish a payment without its client. It is stored before the signature leaves the process, and
+ * cleared when the payment is void. Without it, a retry brings it.
  */
 export type Kept = Pick<NewPayment, "signature" | "input" | "details" | "extensions">;
 
-/** A journal row with everything needed to finish its payment, once its signature may have left the process. */
+/** A journal row with everything needed to finish its payment once its signature may have left the process. */
 export interface PaymentRow extends Row, Omit<NewPayment, "signature" | "fingerprint" | "digest" | "paymentId"> {
   readonly signatureSha256: string;
   readonly failures: number;
 }
 
-/** A payment without progress, as an alert names it. */
+/** A payment without progress, as it appears in an alert. */
 export interface ParkedPayment {
   readonly payer: Address;
   readonly nonce: Hex;
@@ -51,32 +53,35 @@ export interface ParkedPayment {
   readonly receivedAt: Date;
 }
 
-/** How many payments of one payer are in flight at once: what a payer can make us spend in vain has a bound. */
+/** The limit of payments in flight per payer. It bounds the gas and work that one payer can make us waste. */
 export const MOST_IN_FLIGHT = 16;
 
-/** How many payments a payer may make fail on the chain within an hour until none is let in. After one, fewer are in flight. */
+/**
+ * The number of a payer's failures on the chain within an hour after which it is barred. After the first, fewer are in
+ * flight.
+ */
 export const MOST_FAILED = 3;
 
 /**
- * What came of entering the journal, or of taking an abandoned payment: `crowded` if the payer has too many in flight,
- * `barredSeconds` for how long it is not let in because too many have failed.
+ * The result of inserting a payment, or of taking an abandoned one: the number of rows, `crowded` if the payer has too
+ * many payments in flight, or `barredSeconds`, the time for which the payer is barred because too many have failed.
  */
 export type Entered = number | "crowded" | { readonly barredSeconds: number };
 
-/** How a sale ends. */
+/** The completion of a sale. */
 export interface Ended {
   readonly completion: Completion;
-  /** Stored with it, from settling as well; null if the row has it already. */
+  /** Stored in the same transaction, even for a row in settling; null if the row already has it. */
   readonly settlement: Settlement | null;
 }
 
-/** A payment that is being submitted, or may soon be. */
+/** A payment that is being submitted or may be submitted soon. */
 export interface InFlight {
   readonly nonce: Hex;
   readonly value: bigint;
 }
 
-/** Nothing of a sale has been stored. */
+/** An error after which no part of the sale has been stored. */
 export class NotStored extends Error {}
 
 /**
@@ -88,58 +93,59 @@ export interface Journal {
     key: PaymentKey,
     paymentId: string | null,
   ): Promise<{ readonly row: PaymentRow | null; readonly sameId: PaymentRow | null }>;
-  /** Stores everything but what `Kept` names. */
+  /** Stores everything except the fields of `Kept`. */
   insert(payment: NewPayment, token: string): Promise<Entered>;
-  /** Deletes a payment that was received and that nobody holds: its signature has never left us. */
+  /** Deletes a received payment that no run holds. Its signature has never left us. */
   free(key: PaymentKey): Promise<number>;
   /**
    * Inserts a payment that is never submitted, with its answer. Its record is written in the same transaction, or not
-   * at all for 0 rows.
+   * at all if the result is 0 rows.
    */
   withhold(payment: NewPayment, recorded: RecordedAnswer): Promise<number>;
   take(key: PaymentKey, seen: State, token: string): Promise<Entered>;
   /**
-   * The same payer's payments that are in flight and were inserted, or taken while received, before this one: in
-   * settling, or in received with a live lease.
+   * Returns the payments of the same payer that are in flight and entered before this one, by insertion or by `take`:
+   * those in settling, and those in received with a live lease.
    */
   inFlightBefore(key: PaymentKey): Promise<readonly InFlight[]>;
   revive(key: PaymentKey, token: string, kept: Kept): Promise<number>;
   release(key: PaymentKey, token: string, failed: boolean): Promise<number>;
   heartbeat(key: PaymentKey, token: string): Promise<number>;
   /**
-   * `kept` comes with the write from received to settling, and with no other. That one needs a live lease: without one
-   * the payment was not in flight, and others may have been let in.
+   * `kept` is written with the change from received to settling, and only then. That change requires a live lease:
+   * without one, the payment was not in flight, and others may have been admitted.
    */
   write(key: PaymentKey, token: string, change: Write & { readonly kept?: Kept }): Promise<number>;
   /**
-   * Moves settled to fulfilled and stores everything that completes the sale, in one transaction. Null if another run
-   * owns the row by now. Rejects with `NotStored` when nothing has been stored; after another failure that is unknown.
+   * Moves settled to fulfilled and stores everything that completes the sale, in one transaction. Returns null if
+   * another run owns the row by now. Rejects with `NotStored` if no part has been stored; after any other failure the
+   * outcome is unknown.
    */
   complete(key: PaymentKey, token: string, ended: Ended): Promise<StoredAnswer | null>;
   /**
-   * Claims unfinished rows that are due and have no live lease: for half a minute nobody else gets them. Those without
-   * progress for long are set aside, and then come a few at a time. Answers of fulfilled payments are left out.
+   * Claims due, unfinished rows without a live lease, for half a minute. Rows without progress are parked, and later
+   * claims include only a few of them. The responses of fulfilled payments are omitted.
    */
   due(limit: number): Promise<readonly PaymentRow[]>;
-  /** Schedules another look at fulfilled payments, in one statement, without changing them otherwise. */
+  /** Schedules the next check of fulfilled payments, in one statement, without other changes. */
   postpone(keys: readonly PaymentKey[]): Promise<void>;
   /**
-   * Marks fulfilled payments as final, in one statement: those without a live lease whose settlement is still in the
-   * block that was found final. Replaces their lease tokens.
+   * Marks fulfilled payments as final, in one statement, if they have no live lease and their settlement is still in
+   * the block that was found final. Replaces their lease tokens.
    */
   finalize(settled: readonly { readonly key: PaymentKey; readonly settlement: Settlement }[]): Promise<number>;
   /** The sealed signature of a payment, from settling until the payment is final. */
   signature(key: PaymentKey): Promise<Hex | null>;
   /**
-   * Deletes some of the payments that were never submitted, or are void without a trace elsewhere, and whose window has
-   * been over for an hour. Returns how many; 0 when there are no more.
+   * Deletes a batch of payments that were never submitted, or that are void and not referenced elsewhere, an hour after
+   * their window has closed. Returns their number; 0 when there are no more.
    */
   prune(): Promise<number>;
-  /** What waits for its outcome and may make progress. Of many thousands, some are counted. */
+  /** Counts the unresolved payments that may make progress, up to a limit. */
   backlog(): Promise<{ readonly unresolved: number; readonly oldestSeconds: number | null }>;
   /**
-   * Payments set aside since the last alert, each one named once, whatever process asks; none within an hour of the
-   * last ones.
+   * Returns the payments parked since the last alert. Each one is returned once, across all processes, and the call
+   * returns none within an hour of the last ones.
    */
   nameParked(): Promise<readonly ParkedPayment[]>;
 }

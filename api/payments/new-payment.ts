@@ -32,24 +32,24 @@ interface NewRequest {
   readonly withhold?: unknown;
 }
 
-/** What the checks of a new payment showed. `paid`: its window is closed, and the chain shows that it paid us. */
+/** The results of the checks of a new payment. `paid`: its window is closed, and the chain shows that it paid us. */
 export interface Checked {
   readonly signature: "valid" | "invalid";
   readonly fresh: "ok" | "paid" | Answer;
   readonly input: unknown;
-  /** The search for its settlement starts there. */
+  /** The search for the settlement starts at this block. */
   readonly headBlock: number;
 }
 
 const answered = (fresh: Answer): Checked => ({ signature: "valid", fresh, input: null, headBlock: 0 });
 const pay = (refusal: Refusal): Checked => answered({ type: "pay", ...refusal });
-/** How far nodes are behind each other on an ordinary day. */
+/** The usual lag between nodes. */
 const BEHIND_SECONDS = 30n;
 const UNTOLD: Checked = answered({ type: "wait", charged: false, because: "unavailable" });
 
 type Signing = Pick<NewRequest, "terms" | "payment" | "client"> & { readonly afresh?: boolean };
 
-/** By several readings, unless one of them shows that the payer signed. */
+/** Makes several readings, until one shows that the payer signed. */
 const isSigned = (parts: PaymentParts, request: Signing, signed: PayerSignature): Promise<boolean> =>
   readAgain(
     parts,
@@ -57,7 +57,10 @@ const isSigned = (parts: PaymentParts, request: Signing, signed: PayerSignature)
     (isValid) => !isValid,
   );
 
-/** By one reading. An account's signature is verified here; an account with code is asked through the chain, then the scheme. */
+/**
+ * Makes one reading. An account's signature is verified locally; for an account with code, the chain is read, then the
+ * scheme.
+ */
 async function isSignedNow(
   parts: PaymentParts,
   { terms: { network }, payment, client, afresh = false }: Signing,
@@ -68,9 +71,9 @@ async function isSignedNow(
   return (await schemeNamed(parts, payment.scheme).isSignedOtherwise?.({ network, ...signed }, client)) ?? false;
 }
 
-/** Why an authorization is not what was asked for, in one sentence for its 402; null if it is. */
+/** Explains in one sentence for the 402 why an authorization does not meet the terms; null if it does. */
 function misfit({ schemes }: Pick<PaymentParts, "schemes">, { terms, payment, over }: NewRequest, at: Date) {
-  // Where the session is over, no terms are offered.
+  // After the session, no terms are offered.
   if (over !== null) return null;
   const scheme = schemeNamed({ schemes }, payment.scheme);
   const long = tooLong(payment.authorization, unixSeconds(at));
@@ -78,9 +81,9 @@ function misfit({ schemes }: Pick<PaymentParts, "schemes">, { terms, payment, ov
 }
 
 /**
- * A payment whose row, or whose identifier, is known. The row's own signature needs no second look. Another authorization
- * under the identifier must fit like a new one: any signature of the payer's would do otherwise, however old, and whoever
- * it pays.
+ * Authenticates a payment whose row or identifier is known. The row's own signature needs no second check. Another
+ * authorization under the identifier must meet the terms like a new one. Otherwise any signature of the payer would do,
+ * however old, and for any recipient.
  */
 export async function authenticate(
   parts: PaymentParts,
@@ -95,7 +98,7 @@ export async function authenticate(
   return { signature: isValid ? "valid" : "invalid", fresh: "ok", input: null, headBlock: 0 };
 }
 
-/** By our clock alone: it is never submitted, so the chain has no say. */
+/** Checks by our clock alone, because the payment is never submitted to the chain. */
 function unfit(parts: PaymentParts, request: NewRequest): Refusal | null {
   const { payment, over } = request;
   const at = parts.now();
@@ -107,14 +110,14 @@ function unfit(parts: PaymentParts, request: NewRequest): Refusal | null {
   return problem === null ? null : worded(problem.because === "closed" ? "expired" : "early", problem.error);
 }
 
-/** A wallet that is not deployed yet cannot be told from others by its signature alone. */
+/** Explains why a signature is not valid. An undeployed wallet's signature alone does not identify it. */
 async function whyUnsigned(
   { chains }: Pick<PaymentParts, "chains">,
   { terms: { network }, payment, client }: Signing,
   signed: PayerSignature,
 ): Promise<readonly [RefusedFor, string]> {
   const { payer, signature } = signed;
-  // What is still wrapped would have been deployed by its scheme.
+  // A signature that is still wrapped belongs to a wallet that its scheme would have deployed.
   const isDeployed =
     !needsCode(signature) || isWrapped(payment.signature) || (await chains[network].isDeployed(payer, client));
   if (!isDeployed) return ["undeployed", undeployed(payer, network)];
@@ -127,8 +130,8 @@ async function unsigned(parts: PaymentParts, request: NewRequest, signed: PayerS
 }
 
 /**
- * Checks a payment without a row, what costs nothing first: terms, bounds and the signature of an account, then the
- * body's form, and only then the chain. Nothing has moved yet.
+ * Checks a payment without a row, free checks first: the terms, the bounds, and the signature of an account, then the
+ * body's form, and only then the chain. No money has moved yet.
  */
 export async function checkNew(parts: PaymentParts, request: NewRequest, signed: PayerSignature): Promise<Checked> {
   const { payment, over } = request;
@@ -138,7 +141,7 @@ export async function checkNew(parts: PaymentParts, request: NewRequest, signed:
   if (wrong !== null) return pay(wrong);
   const closing = over === null ? closed(payment.authorization, unixSeconds(at)) : null;
   const late = closing === null ? null : worded("expired", closing);
-  // Refused by the clock anyway: one reading tells whether it is worth a search.
+  // The clock refuses it anyway, so one reading decides whether it is worth a search.
   const isPayers = late === null ? isSigned : isSignedNow;
   if (!(await isPayers(parts, request, signed))) {
     if (late !== null) return pay(late);
@@ -146,7 +149,7 @@ export async function checkNew(parts: PaymentParts, request: NewRequest, signed:
   }
   if (over !== null) return answered({ type: "over", detail: over });
   const form = readForm(request);
-  // A header whose window has closed may have paid, so a body that does not fit is no reason to ask for another one.
+  // A header whose window has closed may have paid, so a body that does not fit must not lead to another payment.
   return "input" in form ? checkOnChain(parts, request, form) : answered(form.refused);
 }
 
@@ -165,7 +168,7 @@ async function checkOnChain(
     return pay({ ...worded("early", problem.error), retry: "same", after });
   }
   const settled = problem === null ? null : await settledBefore(parts, request, head);
-  // One node that has not seen it, or nodes that disagree: its sender may have paid.
+  // If a node has not seen it, or nodes disagree, the sender may still have paid.
   if (settled?.nonce === "spent" || settled?.nonce === "unused") return UNTOLD;
   if (problem !== null && settled?.nonce !== "paid") return pay(worded("expired", problem.error));
   const cause = problem === null ? parts.usdc.closed(terms) : null;
@@ -179,8 +182,8 @@ async function checkOnChain(
 }
 
 /**
- * What the chain shows of a payment that can no longer be submitted. A journal that was restored may have lost its row,
- * and its payer must not pay twice. A withheld payment is never submitted, so nothing is looked for.
+ * Returns the chain's view of a payment that can no longer be submitted. A restored journal may have lost its row, and
+ * its payer must not pay twice. A withheld payment is never submitted, so there is no settlement to find.
  */
 async function settledBefore(
   parts: PaymentParts,
@@ -196,7 +199,7 @@ async function settledBefore(
   return schemeNamed(parts, payment.scheme).look(terms.network, expected);
 }
 
-/** About where the chain was when it arrived: most are valid for as long as they were asked to be. */
+/** Estimates the head when the payment arrived. Most authorizations are valid for exactly the requested time. */
 function arrivalBlock(network: Network, validBefore: bigint, { number, time }: Head): number {
   const seconds = Number(time - validBefore) + MAX_TIMEOUT_SECONDS;
   return Math.max(0, number - Math.ceil(seconds / NETWORKS[network].blockSeconds));

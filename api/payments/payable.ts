@@ -40,7 +40,7 @@ export interface PayableParts {
   readonly log: { warn(facts: object, message: string): void };
 }
 
-/** Soon if another request is working on it, later if the chain has to move. */
+/** Short if another request is working on the payment, longer if the chain has to advance. */
 const RETRY_AFTER_SECONDS = {
   held: "1",
   crowded: "2",
@@ -63,7 +63,7 @@ const NOT_OFFERED = {
   error: "The payment was signed for terms that this call did not offer; sign the offered terms.",
 };
 
-/** The handler of a paid route: 402 without a payment, else the gate's answer. */
+/** Creates the handler of a paid route: a 402 without a payment, otherwise the gate's answer. */
 export function payable(route: PaidRoute, parts: PayableParts): Handler {
   const { gate, payTo } = parts;
   const { path: resource, description, terms } = route;
@@ -93,15 +93,15 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const request = { route, terms: offer.terms, payment, fingerprint: print, body: value, over: null, client };
     const { answer, about } = await gate.pay(request);
     if (answer.type === "result") await route.hooks?.told?.(about.key, client);
-    const beside = answer.type === "result" ? await besideOf(route, answer.response, parts.log) : null;
-    if (beside !== null) c.header("link", beside);
+    const link = answer.type === "result" ? await linkOf(route, answer.response, parts.log) : null;
+    if (link !== null) c.header("link", link);
     return answer.type === "pay"
       ? demand(c, required({ error: answer.error, diagnostic: diagnosticOf(answer) }))
       : respond(c, answer, { offer, payment, accepted, about });
   };
 }
 
-/** Nobody is asked to sign what cannot settle on any of the networks. */
+/** Throws if USDC is closed to us on all of the networks. Clients must not sign a payment that cannot settle. */
 function assertPayable(offers: Offers, { usdc }: Pick<PayableParts, "usdc">): void {
   const causes = offers.map(({ terms }) => usdc.closed(terms));
   const [cause] = causes;
@@ -109,24 +109,27 @@ function assertPayable(offers: Offers, { usdc }: Pick<PayableParts, "usdc">): vo
     throw new Problem("not_available", { detail: cause, headers: { "retry-after": RETRY_AFTER_SECONDS.paused } });
 }
 
-/** Whether the client says that it paid on this network. */
+/** Whether the client claims to have paid on this network. */
 const isOn = (network: Network, { claimed }: PresentedPayment): boolean =>
   claimed.network === network || claimed.network === NETWORKS[network].key;
 
-/** What is told beside an answer. If it cannot be read, the answer is sent without it: that has been paid for. */
-async function besideOf(route: PaidRoute, answer: StoredAnswer, log: PayableParts["log"]): Promise<string | null> {
+/**
+ * Returns the `Link` header of an answer. If it cannot be read, the answer is sent without it, because it has been paid
+ * for.
+ */
+async function linkOf(route: PaidRoute, answer: StoredAnswer, log: PayableParts["log"]): Promise<string | null> {
   try {
     return (await route.hooks?.links?.(answer)) ?? null;
   } catch (error) {
-    log.warn({ err: error, route: route.id }, "what stands beside an answer could not be read");
+    log.warn({ err: error, route: route.id }, "the Link header of an answer could not be read");
     return null;
   }
 }
 
-/** How long the terms wait for a body that they do not depend on. */
+/** How long to wait for a body before the terms are sent. They do not depend on it. */
 const BODY_WITHIN_MS = 1_000;
 
-/** What a request without a payment would buy with one; null if it names nothing, or its body has not arrived. */
+/** Parses the body of a request without a payment; null if the body is empty or has not arrived. */
 async function formOf(route: PaidRoute, c: Context): Promise<Admitted | null> {
   try {
     const body = await (route.hooks?.prepare === undefined ? readBodyWithin(c, BODY_WITHIN_MS) : readBody(c));
@@ -143,7 +146,7 @@ async function formOf(route: PaidRoute, c: Context): Promise<Admitted | null> {
 
 const MOST_WORDED = 3;
 
-/** A body that would be refused still gets the terms, as x402 demands; that it would be refused comes first. */
+/** Reports first that a body would be refused. The 402 still has the terms, as x402 demands. */
 function reasonsOf(form: Admitted): Reasons {
   if ("input" in form) return UNPAID;
   const { refused } = form;
@@ -164,7 +167,7 @@ function reasonsOf(form: Admitted): Reasons {
   };
 }
 
-/** What a route has to look up before it can be paid for. */
+/** Lets the route look up its prerequisites before it can be paid for. */
 async function prepare(route: PaidRoute, input: unknown, client: string): Promise<void> {
   const notYet = (await route.hooks?.prepare?.(input, client)) ?? null;
   if (notYet === null) return;
@@ -174,7 +177,7 @@ async function prepare(route: PaidRoute, input: unknown, client: string): Promis
   });
 }
 
-/** The body plus the members given in the query; a member in both must be the same. */
+/** Merges the query's members into the body. A member in both must have the same value. */
 function withQuery(body: unknown, query: URLSearchParams, names: readonly string[]) {
   const given = names.flatMap((name) => query.getAll(name).map((value) => [name, value] as const));
   if (body === undefined || given.length === 0) return body;
@@ -190,7 +193,7 @@ function withQuery(body: unknown, query: URLSearchParams, names: readonly string
   return value;
 }
 
-/** The handler of a quoted route: an unpaid call gets its terms, a paid one buys what it signed for. */
+/** Creates the handler of a quoted route: an unpaid call gets its terms, and a paid one buys what it signed for. */
 export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
   const { gate } = parts;
   const accepted = acceptedBy({}, parts);
@@ -203,10 +206,11 @@ export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
     if (match === null)
       return demand(c, required(quotation.repeat(), { ...NOT_OFFERED, diagnostic: diagnosticOf(NOT_OFFERED) }));
     const { route, offer, purchase, paymentId, input, over, withhold, deliver } = match;
-    // Another signature for the same purchase is a different request: refused, not charged and not answered.
+    // Another signature for the same purchase is a different request. It is refused and not charged.
     const query = new URLSearchParams({ purchase, nonce: payment.authorization.nonce });
     const print = fingerprint({ method: route.method, route: route.id, query, body: new Uint8Array() });
-    // A quoted URL holds its buyer's token, and nothing lists it: what repeats it is not given away.
+    // A quoted URL contains its buyer's token, so its extensions, which repeat the URL, are not passed on for a
+    // listing.
     const own = { ...payment, paymentId, extensions: undefined };
     const client = clientOf(c, parts.peers);
     const order = { route, terms: offer.terms, payment: own, fingerprint: print, body: input, over, client };
@@ -227,7 +231,7 @@ interface Accepted extends ChallengeParts {
   readonly now: () => Date;
 }
 
-/** The schemes of a route. One that is not wired is our own bug, caught at startup. */
+/** Returns the schemes of a route. A scheme that is not configured is our own bug, caught at startup. */
 function acceptedBy(terms: Pick<RouteTerms, "schemes">, { schemes, ...parts }: PayableParts): Accepted {
   const named = (name: string): SchemeRules => {
     const scheme = schemes.get(name);
@@ -239,13 +243,13 @@ function acceptedBy(terms: Pick<RouteTerms, "schemes">, { schemes, ...parts }: P
   return { schemes: [named(first), ...others.map(named)], baseUrl, offerReceipt, now };
 }
 
-/** The 402 answers for offers; only the error and time-dependent fields differ between them. */
+/** Prepares the 402s for offers. Only the error and time-dependent fields differ between them. */
 const challenges =
   (offers: Offers, accepted: Accepted): ((reasons: Reasons) => Promise<PaymentChallenge>) =>
   (reasons) =>
     challenge(offers, accepted, { ...reasons, at: accepted.now() });
 
-/** The same for a route that discovery lists, with as much of its entry as the terms and offers leave room for. */
+/** The same for a listed route, with as much of its discovery entry as the terms and offers leave room for. */
 function listed(route: PaidRoute, offers: Offers, accepted: Accepted): (reasons: Reasons) => Promise<PaymentChallenge> {
   const tryOut = (extensions: Readonly<Record<string, unknown>>, reasons = UNPAID): Promise<PaymentChallenge> =>
     challenges(offers, { ...accepted, extensions })(reasons);
@@ -273,13 +277,13 @@ async function demand(c: Context, challenged: Promise<PaymentChallenge>): Promis
 function outcome({ charged, because }: Extract<Answer, { type: "wait" }>): string {
   if (charged) return "The payment has settled, but its result is not ready yet.";
   if (because === "crowded")
-    return `The payer has as many payments in flight as are accepted at once: ${MOST_IN_FLIGHT}, or fewer after one has failed on the chain. This one was neither stored nor charged.`;
+    return `The payer already has the maximum number of payments in flight: ${MOST_IN_FLIGHT}, or fewer after one has failed on the chain. This one was not stored or charged.`;
   if (because === "no place")
-    return "The payment has not settled yet. It was not sent, and nothing was charged: as many of our transactions wait for a block as nodes keep.";
+    return "The payment has not settled yet. It was not sent, and nothing was charged, because our transactions already fill the queue that nodes keep for one account.";
   if (because === "gas lost")
-    return "The payment has not settled yet. It was not sent, and nothing was charged: payments that failed on the chain have used up the day's gas, and until that is a day ago, we only send those of payers that have paid here before and have made none fail since.";
+    return "The payment has not settled yet. It was not sent, and nothing was charged, because payments that failed on the chain have used up the gas budget for the last 24 hours. Until there is room again, we only send payments of payers that have paid here before and have had none fail since.";
   if (because === "no signer")
-    return "The payment has not settled yet. It was not sent, and nothing was charged: the account that sends payments cannot sign at the moment.";
+    return "The payment has not settled yet. It was not sent, and nothing was charged, because the account that sends payments cannot sign at the moment.";
   return because === "unavailable"
     ? "We cannot currently tell whether the payment has settled."
     : "The payment has not settled yet.";
@@ -313,7 +317,7 @@ async function respond(c: Context, answer: Exclude<Answer, { type: "pay" }>, pai
     case "barred": {
       const seconds = Math.max(1, Math.ceil(answer.seconds));
       throw new Problem("payer_refused", {
-        detail: `${MOST_FAILED} payments of this payer were mined in time within an hour without settling, because its balance or its wallet's answer had changed after the simulation. None is accepted for another ${seconds} seconds. This one was neither stored nor charged. Keep the balance until a payment has settled; then come back and sign a new one.`,
+        detail: `${MOST_FAILED} payments of this payer were mined in time within an hour without settling, because its balance or its wallet's answer had changed after the simulation. None is accepted for another ${seconds} seconds. This one was not stored or charged. Keep the balance until a payment has settled; then come back and sign a new one.`,
         headers: { "retry-after": String(seconds) },
       });
     }
@@ -328,7 +332,10 @@ async function respond(c: Context, answer: Exclude<Answer, { type: "pay" }>, pai
   }
 }
 
-/** A client that has to come again; what was taken and has not settled is `settlement_pending`. */
+/**
+ * Returns the problem for a client that has to retry. A payment that was accepted and has not settled is
+ * `settlement_pending`.
+ */
 function waiting(answer: Extract<Answer, { type: "wait" }>, { payment, offer }: Paid): Problem {
   const detail = `${outcome(answer)} ${DO_NOT_SIGN_AGAIN}`;
   const isPending = !answer.charged && answer.because !== "crowded";
@@ -344,7 +351,7 @@ async function result(c: Context, answer: Extract<Answer, { type: "result" }>, p
   const { offer, payment, accepted, about } = paid;
   const { response, settlement, replay } = answer;
   const headers: Record<string, string> = {
-    // A sale may end in a problem that is as final as any result.
+    // A sale may end in a problem, which is as final as any result.
     "content-type": response.status >= 400 ? "application/problem+json" : "application/json",
     "cache-control": "private, no-store",
     ...recordLink(response),

@@ -1,13 +1,13 @@
 import { asReading } from "../platform/chain/nodes.ts";
 
-/** A payment is refused for what the chain shows only if this many readings in a row show it. */
+/** A payment is refused for a state of the chain only if this many readings in a row show it. */
 const READINGS = 3;
 const BETWEEN_READINGS_MS = 250;
 
 /**
- * Reads the chain until a reading does not refuse the payment, `READINGS` times at most, each time from another node where
- * there are several. A node that lags may not know a wallet's code, its owner, or its balance yet.
- * @param read is told which reading it makes, counted from 1
+ * Reads the chain until a reading does not refuse the payment, at most `READINGS` times. Each reading uses another node
+ * if there are several, because a lagging node may not know a wallet's code, its owner, or its balance yet.
+ * @param read receives the number of the reading, counted from 1
  */
 export async function readAgain<Seen>(
   { sleep }: { readonly sleep: (ms: number) => Promise<void> },

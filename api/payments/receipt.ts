@@ -6,7 +6,7 @@ import { explorerTransactionUrl, type Network } from "../platform/networks.ts";
 import { jcs } from "../platform/signing/document.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 
-/** A settled payment, looked up by its transaction. */
+/** A settled payment, found by its transaction. */
 export interface Purchase {
   readonly network: Network;
   readonly transaction: Hex;
@@ -25,7 +25,7 @@ export interface Receipts {
   byTransaction(transaction: Hex): Promise<readonly Purchase[]>;
 }
 
-/** The answer of `/receipt?transaction=`, with at least one purchase. */
+/** Returns the response of `/receipt?transaction=`, with at least one purchase. */
 export function receiptDocument(
   purchases: readonly [Purchase, ...Purchase[]],
   baseUrl: string,
@@ -55,16 +55,16 @@ export function receiptDocument(
 /** The extension's name in `extensions` of a 402 and of `PAYMENT-RESPONSE`. */
 const NAME = "offer-receipt";
 
-/** How long an offer holds at least, in seconds. */
+/** The minimum validity of an offer, in seconds. */
 const OFFER_SECONDS = 300;
 
-/** Offers made in the same minute end together, so each is signed once a minute. */
+/** Offers made in the same minute expire together, so each is signed once a minute. */
 const SHARED_SECONDS = 60;
 
 /** Signed offers kept for the next 402 of the same minute. */
 const MOST_KEPT = 1_000;
 
-/** What was paid for, and where the chain shows it. */
+/** The purchase and its settlement on the chain. */
 export interface Settled {
   readonly network: Network;
   readonly url: string;
@@ -72,7 +72,7 @@ export interface Settled {
   readonly transaction: Hex;
 }
 
-/** Signs what we offer and what we were paid. Each method returns members for `extensions`. */
+/** Signs offers and receipts. Each method returns members for `extensions`. */
 export interface OfferReceipt {
   /** One signed offer for each entry of `accepts`, in its order. */
   readonly offers: (url: string, accepts: readonly PaymentRequirements[], at: Date) => Promise<Record<string, unknown>>;
@@ -81,8 +81,8 @@ export interface OfferReceipt {
 }
 
 /**
- * The x402 extension `offer-receipt`, version 1, in its JWS form: a compact JWS over the RFC 8785 form of the payload.
- * Without the schemas that the extension allows: clients echo the whole of `extensions` in a header.
+ * Creates the x402 extension `offer-receipt`, version 1, in its JWS form: a compact JWS over the RFC 8785 form of the
+ * payload. It omits the extension's optional schemas, because clients echo all of `extensions` in a header.
  * @param signJws signs a payload with the key of the service's did:web identifier
  */
 export function createOfferReceipt(signJws: (payload: string) => Promise<string>): OfferReceipt {

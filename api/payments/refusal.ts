@@ -1,9 +1,9 @@
 import type { FieldError } from "../platform/http/schema.ts";
 
-/** What helps a client that was refused: nothing, the same request again, or a new signature. */
+/** Whether a refused client can retry: never, with the same request, or with a new signature. */
 export type Retry = "never" | "same" | "new";
 
-/** What the gate itself refuses a payment for. */
+/** The reasons for which the gate itself refuses a payment. */
 export type RefusedFor =
   | "early"
   | "expired"
@@ -16,9 +16,9 @@ export type RefusedFor =
 /** Why a payment is refused, for people and for machines. */
 export interface Refusal {
   readonly error: string;
-  /** x402's or the scheme's; without one, the authorization is spent. */
+  /** The code of x402 or of the scheme; absent if the authorization is spent. */
   readonly code?: string;
-  /** Which of the gate's own refusals it is: its scheme has the code. */
+  /** The gate's own reason, for which the scheme has the code. */
   readonly kind?: RefusedFor;
   /** A new signature by default. */
   readonly retry?: Retry;
@@ -26,12 +26,12 @@ export interface Refusal {
   readonly after?: number;
 }
 
-/** The extension of a 402 that says why it was sent. */
+/** The extension of a 402 that explains why it was sent. */
 export interface Diagnostic {
   readonly code: string;
   readonly retry: Retry;
   readonly after?: number;
-  /** What is wrong with the body. */
+  /** Errors in the body. */
   readonly errors?: readonly FieldError[];
 }
 

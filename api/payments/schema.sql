@@ -62,7 +62,7 @@ CREATE INDEX payment_tx ON payment (tx) WHERE tx IS NOT NULL;
 -- Half the size of a B-tree: every refused payment leaves an entry for a while.
 CREATE INDEX payment_in_flight ON payment USING hash (payer) WHERE state IN ('received', 'settling');
 CREATE INDEX payment_spoilt ON payment (payer, state_changed_at) WHERE state = 'void' AND reason IN ('reverted', 'nonce_consumed');
--- Rows that are deleted once their window is over. A reversed payment stays: a mark and a certificate refer to it.
+-- Rows to delete after their window. A reversed payment stays, because a mark and a certificate refer to it.
 CREATE INDEX payment_over ON payment (valid_before) WHERE state IN ('received', 'void') AND reason IS DISTINCT FROM 'reversed';
 CREATE INDEX payment_kept ON payment (valid_before) WHERE reason = 'bait' AND encrypted_signature IS NOT NULL;
 CREATE INDEX payment_purchases ON payment (payer, received_at, nonce) WHERE state IN ('settled', 'fulfilled') AND tx IS NOT NULL;
@@ -94,11 +94,11 @@ COMMENT ON COLUMN payment.head_block IS 'head of the chain when the payment arri
 COMMENT ON COLUMN payment.state IS
   '"received": nothing was sent; "settling": a transaction may have been; "settled": paid; "fulfilled": the response is stored; "void": over';
 COMMENT ON COLUMN payment.reason IS 'why the payment is void, or "bait" for one that is deliberately never submitted';
-COMMENT ON COLUMN payment.refusal IS 'why it was refused, for people and machines; null: it was not, or no cause is known';
+COMMENT ON COLUMN payment.refusal IS 'why it was refused, for people and machines; null if it was not, or if the cause is unknown';
 COMMENT ON COLUMN payment.state_changed_at IS 'last change of state';
 COMMENT ON COLUMN payment.admission_seq IS 'from the sequence payment_entry: orders one payer''s payments in flight';
 COMMENT ON COLUMN payment.revived IS
-  'the payer was told that this payment would never be submitted, and then the chain showed it as paid';
+  'we reported that this payment would never be submitted, and then the chain showed it as paid';
 COMMENT ON COLUMN payment.excused IS 'it reverted, and there is no evidence that the payer caused the failure';
 COMMENT ON COLUMN payment.lease_token IS 'the run that may write this row; null: no run holds it';
 COMMENT ON COLUMN payment.lease_until IS 'after this, another run may take the row';
@@ -110,7 +110,7 @@ COMMENT ON COLUMN payment.alerted_at IS 'when an alert listed the parked payment
 COMMENT ON COLUMN payment.tx IS 'hash of the transaction that settled the payment; null: not settled, or withheld';
 COMMENT ON COLUMN payment.log_index IS 'index of the transfer''s log in its block';
 COMMENT ON COLUMN payment.final_at IS
-  'when the settlement was found in a final block, or the payment was found to be gone permanently; null: it may still change';
+  'when the settlement was found in a final block, or the payment was found to be gone permanently; null while it may still change';
 COMMENT ON COLUMN payment.status IS 'HTTP status of the sold response';
 COMMENT ON COLUMN payment.response IS 'body of the sold response, byte for byte; null before the request is fulfilled';
 COMMENT ON COLUMN payment.location IS 'Location header of the sold response; null: none';
@@ -126,17 +126,17 @@ DECLARE
   failed timestamptz[];
   room int := most;
 BEGIN
-  -- Transactions admit payers in the order of their addresses. The lock's key rises with the address: two transactions whose
-  -- payers share keys cannot wait for each other.
+  -- Transactions admit payers in ascending order of their addresses. The lock's key increases with the address, so two
+  -- transactions whose payers share a key cannot deadlock.
   PERFORM pg_advisory_xact_lock(3009, ('x' || encode(substr(entering, 1, 4), 'hex'))::bit(32)::int);
   failed := ARRAY(SELECT state_changed_at FROM payment
     WHERE payer = entering AND state = 'void' AND reason = 'reverted' AND NOT excused
       AND state_changed_at > now() - interval '1 h'
-      -- A payment that reverted along with every other one in its transaction did not fail through its payer's doing.
+      -- A payment that reverted together with all the others in its transaction was not made to fail by its payer.
       AND NOT EXISTS (SELECT FROM relay_member AS member JOIN relay ON relay.id = relay_id
         WHERE member.chain = payment.chain AND purpose = digest AND relay.reverted AND cardinality(purposes) > 1)
     ORDER BY state_changed_at DESC LIMIT most_failed);
-  -- After a failure, no more payments are in flight than may still fail.
+  -- After a failure, the payments in flight are limited to the number that may still fail.
   IF cardinality(failed) > 0 THEN
     room := most_failed - cardinality(failed);
   END IF;

@@ -22,19 +22,19 @@ const DIAGNOSTIC = z
     }),
     retry: z.enum(["never", "same", "new"]).meta({
       description:
-        "What helps: the same request again, a new signature, or neither: the request itself, or its payer, has to change.",
+        "`same`: send the same request again. `new`: sign again. `never`: the request itself, or its payer, has to change.",
     }),
     after: count.exactOptional().meta({ description: "The seconds to wait first." }),
     errors: z
       .array(z.object({ path: z.string(), message: z.string(), rule: count.exactOptional() }))
       .exactOptional()
-      .meta({ description: "What is wrong with the body. The header leaves these out if it has no room." }),
+      .meta({ description: "Errors in the body. The header omits them if they do not fit." }),
   })
   .meta({ id: "Diagnostic" }) satisfies z.ZodType<Diagnostic>;
 
 /**
- * The body of a 402: the terms in x402 version 1. Version 2 is in the `PAYMENT-REQUIRED` header; its signed offers are in the
- * body where they would make the header too long.
+ * The body of a 402: the terms in x402 version 1. Version 2 is in the `PAYMENT-REQUIRED` header, and its signed offers
+ * are in the body if they would make the header too long.
  */
 export const PAYMENT_REQUIRED = z
   .object({
@@ -62,7 +62,7 @@ export const PAYMENT_REQUIRED = z
   })
   .meta({ id: "PaymentRequired" });
 
-/** What a settlement bought. */
+/** The purchases that a transaction settled. */
 export const RECEIPT = z
   .object({
     transaction: transactionHash,

@@ -9,19 +9,19 @@ interface Parts {
 
 interface SoldFor extends Omit<Sale<unknown>, "payment" | "settlement" | "signal"> {
   readonly key: PaymentKey;
-  /** By its name in the journal. */
+  /** The route's name in the journal. */
   readonly route: string;
 }
 
 interface Sold extends Pick<Sale<unknown>, "signal"> {
   readonly settlement: Settlement;
-  /** The journal has it. */
+  /** Whether the settlement is stored. */
   readonly noted: boolean;
 }
 
 /**
- * Makes the sale of a settled payment. `notAtOnce`: nothing was begun, because a sale that may wait, or that others may
- * notice, is made once its settlement is stored.
+ * Makes the sale of a settled payment. Returns `notAtOnce` without starting it if the sale may wait or is visible to
+ * others, because its settlement must be stored first.
  */
 export async function sell(
   { routes, log }: Parts,

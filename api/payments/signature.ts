@@ -10,9 +10,9 @@ import type { SchemeRules } from "./scheme.ts";
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
 /**
- * The signature over the digest of an account without code, in the one form that Circle's ECRecover accepts: 65 bytes, v 27
- * or 28, s in the lower half of the order. Other forms that wallets write are the same signature; the altered copy with
- * the higher s is refused, like there. Null if the payer's key did not make it.
+ * Returns an account's signature over the digest in the only form that Circle's ECRecover accepts: 65 bytes, v 27 or
+ * 28, s in the lower half of the order. Other encodings by wallets are the same signature. The altered copy with the
+ * higher s is refused, as in USDC. Null if the payer's key did not make it.
  */
 export function accountSignature(payer: Address, digest: Hex, signature: Hex): Hex | null {
   const plain = unwrapped(signature);
@@ -26,8 +26,8 @@ export const isAccountSignature = (payer: Address, digest: Hex, signature: Hex):
   accountSignature(payer, digest, signature) !== null;
 
 /**
- * What a payment is settled with, whatever form its signature came in: the one form of an account's own, or what a deployed
- * wallet checks, unless the scheme deploys that wallet itself. The signature may still be anybody's.
+ * Returns the signature to settle with, whatever its original form: an account's canonical form, or the form that a
+ * deployed wallet checks, unless the scheme deploys that wallet itself. It is not verified here.
  */
 export function settledWith(
   { payer, digest, signature }: PayerSignature,
@@ -39,7 +39,7 @@ export function settledWith(
   return unwrapped(signature) ?? signature;
 }
 
-/** Why a signature is refused: who signed instead, if an account did, and what is to be signed. */
+/** Explains why a signature is refused: which account signed instead, if any, and what to sign. */
 export function notSigned({ payer, digest, signature }: PayerSignature, network: Network): string {
   const { chainId, usdc } = NETWORKS[network];
   const form = accountForm(unwrapped(signature) ?? signature);
@@ -49,7 +49,7 @@ export function notSigned({ payer, digest, signature }: PayerSignature, network:
   return `The signature is not the payer's: ${recovered}, and the payer is ${payer}. Sign the same fields as the payer, under the EIP-712 domain ${domain}.`;
 }
 
-/** Why the signature of a wallet without code is refused. */
+/** Explains why the signature of a wallet without code is refused. */
 export const undeployed = (wallet: Address, network: Network): string =>
   `The wallet ${wallet} is not deployed on ${NETWORKS[network].key}, so it has no code there that could check its signature (ERC-1271). Deploy the wallet first, then sign again.`;
 
@@ -58,7 +58,7 @@ export const signatureSha256 = (signature: Hex): string =>
     .update(Buffer.from(signature.slice(2), "hex"))
     .digest("hex");
 
-/** How long an authorization may be valid when it arrives: a stored signature is not to be useful for long. */
+/** The maximum remaining validity of an authorization on arrival, so that a stored signature is not useful for long. */
 const MAX_WINDOW_HOURS = 24;
 const MAX_WINDOW_SECONDS = BigInt(MAX_WINDOW_HOURS * 3600);
 
@@ -72,7 +72,7 @@ export const unixSeconds = (at: Date): bigint => BigInt(Math.floor(at.getTime() 
 
 const later = (one: bigint, other: bigint): bigint => (one > other ? one : other);
 
-/** The later of our clock and the chain's head, in unix seconds. */
+/** Returns the later of our clock and the chain's head, in unix seconds. */
 export const laterOf = (now: Date, headTime: bigint): bigint => later(unixSeconds(now), headTime);
 
 /** Whether an authorization can still be submitted; `nowSeconds` is the later of the clock and the chain's head. */
@@ -87,7 +87,7 @@ interface SignedWindow {
   readonly validBefore: bigint;
 }
 
-/** Why an authorization is valid for too long, as one sentence for its 402; null if it is not. */
+/** Explains in one sentence for the 402 why an authorization is valid for too long; null if it is not. */
 export function tooLong({ validBefore }: Pick<SignedWindow, "validBefore">, now: bigint): string | null {
   const latest = now + MAX_WINDOW_SECONDS;
   return validBefore > latest
@@ -95,7 +95,7 @@ export function tooLong({ validBefore }: Pick<SignedWindow, "validBefore">, now:
     : null;
 }
 
-/** Why an authorization can no longer be submitted, as one sentence for its 402; null if it can. */
+/** Explains in one sentence for the 402 why an authorization can no longer be submitted; null if it can. */
 export function closed({ validBefore }: Pick<SignedWindow, "validBefore">, now: bigint): string | null {
   if (validBefore <= now) return `The authorization expired at ${iso(validBefore)}; it is now ${iso(now)}.`;
   if (!windowOpen(validBefore, now)) {
@@ -104,7 +104,7 @@ export function closed({ validBefore }: Pick<SignedWindow, "validBefore">, now: 
   return null;
 }
 
-/** Why an authorization cannot be submitted now. `behind`: its window has begun, but not on a chain that lags. */
+/** Why an authorization cannot be submitted now. `behind`: its window has begun by our clock, but the chain lags. */
 export type WindowProblem = { readonly because: "early" | "behind" | "closed"; readonly error: string };
 
 export function windowProblem({ validAfter, validBefore }: SignedWindow, { now, head }: Clocks): WindowProblem | null {

@@ -7,7 +7,7 @@ import type { Refusal } from "./refusal.ts";
 export type State = "received" | "settling" | "settled" | "fulfilled" | "void";
 export type Reason = "refused" | "expired" | "nonce_consumed" | "reverted" | "reversed" | "bait";
 
-/** What a decision needs to know about a journal row. */
+/** The parts of a journal row that decisions depend on. */
 export interface Row {
   readonly state: State;
   readonly reason: Reason | null;
@@ -17,9 +17,9 @@ export interface Row {
   readonly leaseLive: boolean;
   readonly settlement: Settlement | null;
   readonly final: boolean;
-  /** It was void and paid us after all. Its payer was told that it is never submitted. */
+  /** Whether it was void and still paid us. Its payer knows that it is never submitted. */
   readonly revived: boolean;
-  /** Why it was refused before it was submitted; null if it was not. */
+  /** Why it was refused before submission; null if it was not. */
   readonly refusal: Refusal | null;
   readonly response: StoredAnswer | null;
 }
@@ -40,7 +40,7 @@ export type Answer =
   | { readonly type: "conflict"; readonly detail: string }
   | { readonly type: "malformed" | "unacceptable"; readonly detail: string; readonly errors?: readonly FieldError[] }
   | { readonly type: "over"; readonly detail: string }
-  /** Nothing was written, and this payer is not let in for so long. */
+  /** Nothing was written, and the payer is barred for this long. */
   | { readonly type: "barred"; readonly seconds: number }
   | { readonly type: "unavailable"; readonly detail: string }
   | { readonly type: "done" };
@@ -55,8 +55,8 @@ export interface Arrival {
   readonly fingerprint: string;
   readonly paymentId: string | null;
   /**
-   * The result of the checks for a payment without a row: terms, window, body; terms and window alone if its identifier
-   * has bought something. `paid`: its window is closed, and the chain shows that it paid us.
+   * The result of the checks for a payment without a row: terms, window, and body, or only terms and window if its
+   * identifier has bought something. `paid`: its window is closed, and the chain shows that it paid us.
    */
   readonly fresh: "ok" | "paid" | Answer;
 }
@@ -66,19 +66,19 @@ export type StepEvent =
   | { readonly type: "resolve"; readonly row: Row }
   | { readonly type: "written"; readonly rows: number }
   | { readonly type: "writeUnknown" }
-  /** The payer has too many payments in flight: nothing was written. */
+  /** The payer has too many payments in flight. Nothing was written. */
   | { readonly type: "crowded" }
-  /** The payer has made too many payments fail on the chain; it is not let in for so long. Nothing was written. */
+  /** Too many of the payer's payments have failed on the chain, so it is barred for this long. Nothing was written. */
   | { readonly type: "barred"; readonly seconds: number }
   | { readonly type: "unavailable" }
   | { readonly type: "preflight"; readonly outcome: "ok"; readonly windowOpen: boolean }
   | { readonly type: "preflight"; readonly outcome: "paid" }
   | ({ readonly type: "preflight"; readonly outcome: "refused" } & Refusal)
   | { readonly type: "submitted" }
-  /** Nothing was sent, and nothing is stored that could be sent later. */
+  /** Not sent, and nothing is stored that could be sent later. */
   | { readonly type: "turnedAway"; readonly because: Because }
   | { readonly type: "chain"; readonly view: View; readonly windowOpen: boolean }
-  /** Others may notice the work, or it waits for something: not begun, because the settlement is to be stored first. */
+  /** Not started, because the work is visible to others or waits, so the settlement must be stored first. */
   | { readonly type: "notAtOnce" }
   | { readonly type: "handled" }
   | { readonly type: "handleFailed" }
@@ -93,7 +93,7 @@ export interface Write {
   readonly refusal?: Refusal;
   readonly settlement?: Settlement;
   readonly final?: true;
-  /** It does not count against its payer. */
+  /** The failure does not count against the payer. */
   readonly excused?: true;
 }
 
@@ -111,8 +111,8 @@ export type Command =
   /** `noted`: this run has stored the settlement. */
   | { readonly type: "handle"; readonly settlement: Settlement; readonly noted: boolean }
   /**
-   * One transaction: the sale's record, its answer, and the row's move to fulfilled, from settled, or with a settlement
-   * from settling.
+   * One transaction: the sale's record, its answer, and the row's move to fulfilled, from settled, or from settling
+   * together with a settlement.
    */
   | { readonly type: "complete"; readonly settlement: Settlement | null }
   | { readonly type: "answer"; readonly answer: Answer };
@@ -123,14 +123,14 @@ export interface Run {
   readonly job: boolean;
   /** This run has already given the signature to the facilitator. */
   readonly submitted: boolean;
-  /** This run has marked a payment as leaving that had never left, in order to submit it. */
+  /** This run has moved a payment that had never left us to settling, in order to submit it. */
   readonly marked: boolean;
   readonly holdsLease: boolean;
   /** The settlement this run has seen. */
   readonly settlement: Settlement | null;
-  /** This run has stored it. */
+  /** This run has stored the settlement. */
   readonly noted: boolean;
-  /** What comes next, in order, once the current command has succeeded. */
+  /** The commands that follow once the current one has succeeded. */
   readonly next: readonly Command[];
 }
 

@@ -26,15 +26,15 @@ const goOn = (run: Run, [command, ...next]: readonly [Command, ...Command[]]): S
 
 const go = (run: Run, command: Command, ...next: Command[]): StepDecision => goOn(run, [command, ...next]);
 
-const say = (given: Answer): Command => ({ type: "answer", answer: given });
+const answerWith = (given: Answer): Command => ({ type: "answer", answer: given });
 
-/** Returns the lease, then answers. A run without a lease just answers. */
+/** Releases the lease, then answers. A run without a lease just answers. */
 const release = (run: Run, given: Answer, failed = false): StepDecision =>
-  run.holdsLease ? go(run, { type: "release", failed }, say(given)) : answer(run, given);
+  run.holdsLease ? go(run, { type: "release", failed }, answerWith(given)) : answer(run, given);
 
 const pay = (error: string, kind?: RefusedFor): Answer => ({ type: "pay", error, ...(kind && { kind }) });
 
-/** A void payment never gets a result from this header again. */
+/** Returns the answer for a void payment, which never gets a result from this header again. */
 function over(reason: Reason, refusal: Refusal | null = null): Answer {
   if (reason === "expired") return pay(VOID_ERRORS.expired, "expired");
   if (reason === "nonce_consumed") return pay(VOID_ERRORS.nonce_consumed, "consumed");
@@ -50,10 +50,10 @@ const LEAVE: Write = { type: "write", from: ["received"], to: "settling" };
 const TAKE_IN = [{ type: "insert" }, LEAVE, { type: "look" }] as const;
 
 /**
- * The pure core of the payment gate: one decision at a time, without clock, randomness or I/O. The shell (`gate.ts`)
- * executes the command, feeds its outcome back as the next event, and stops at `answer`. The rules, and the traces that
- * each one prevents, come from the model-checked design.
- * Total: every event has a decision in every run.
+ * The pure core of the payment gate. It makes one decision at a time, without a clock, randomness, or I/O. The shell
+ * (`gate.ts`) executes the command, feeds its outcome back as the next event, and stops at `answer`. The rules, and the
+ * traces that each one prevents, come from the model-checked design. The function is total: every event has a decision
+ * in every run.
  */
 export function step(run: Run, event: StepEvent): StepDecision {
   switch (event.type) {
@@ -62,7 +62,7 @@ export function step(run: Run, event: StepEvent): StepDecision {
     case "resolve":
       return resolve({ ...run, row: event.row, job: true }, event.row);
     case "written":
-      // Nothing was written: another process holds the row, or it moved on. Decide nothing.
+      // Nothing was written, because another process holds the row or it has changed. Decide nothing.
       return event.rows === 1 ? proceed(run) : answer({ ...run, holdsLease: false }, WAIT.held);
     case "crowded":
       return answer({ ...run, holdsLease: false }, WAIT.crowded);
@@ -101,18 +101,18 @@ function arrive(run: Run, event: Arrival): StepDecision {
   if (event.signature === "invalid") return answer(run, pay("The signature is not the payer's."));
   if (bought !== null) return sameIdentifier({ ...run, row: bought }, bought, event);
   if (typeof fresh !== "string") return answer(run, fresh);
-  // What has paid us already can no longer be submitted, and has no need to be.
+  // A payment that has already paid us can no longer be submitted, and does not need to be.
   const enter = fresh === "paid" ? TAKE_IN : ENTER;
   return goOn({ ...run, holdsLease: true }, sameId === null ? enter : [{ type: "free" }, ...enter]);
 }
 
 const ENTER = [{ type: "insert" }, { type: "preflight" }] as const;
 
-/** Nobody works on it, and its signature has never left us: its identifier is free for another payment. */
+/** Whether no run works on the payment. Its signature has never left us, so another payment may use its identifier. */
 export const isAbandoned = ({ state, leaseLive }: Row): boolean => state === "received" && !leaseLive;
 
 /**
- * Same payer, identifier and request with another authorization that fits: the same purchase. It is never submitted.
+ * Decides on another authorization with the payer, identifier, and request of a known purchase. It is never submitted.
  */
 function sameIdentifier(run: Run, row: Row, event: Arrival): StepDecision {
   if (row.fingerprint !== event.fingerprint) {
@@ -131,7 +131,7 @@ function known(run: Run, row: Row, event: Arrival): StepDecision {
       run,
       row.state === "void"
         ? over(row.reason ?? "refused")
-        : { type: "malformed", detail: "The signature is not that of the authorization's payer." },
+        : { type: "malformed", detail: "The signature was not made by the authorization's payer." },
     );
   }
   if (row.digest !== event.digest)
@@ -156,7 +156,7 @@ function known(run: Run, row: Row, event: Arrival): StepDecision {
   return take(run, row);
 }
 
-/** Void for a reason that does not keep its payer, or a stranger, from settling it after all. */
+/** Whether a void payment can still be settled by its payer or by a stranger. */
 const canRevive = (reason: Reason | null): boolean => reason === "refused" || reason === "reverted";
 
 const take = (run: Run, row: Row): StepDecision =>
@@ -174,7 +174,7 @@ function resolve(run: Run, row: Row): StepDecision {
   return open && !row.leaseLive ? take(run, row) : answer(run, { type: "done" });
 }
 
-/** The current command succeeded: continue with what comes next. */
+/** Continues with the next command after a success. */
 function proceed(run: Run): StepDecision {
   const [next, ...rest] = run.next;
   if (next === undefined || next.type === "answer") return answer(run, next?.answer ?? WAIT.held);
@@ -185,7 +185,7 @@ const refuse = (run: Run, refusal: Refusal): StepDecision =>
   go(
     run,
     { type: "write", from: ["received"], to: "void", reason: "refused", refusal },
-    say({ type: "pay", ...refusal }),
+    answerWith({ type: "pay", ...refusal }),
   );
 
 function preflighted(run: Run, event: Extract<StepEvent, { type: "preflight" }>): StepDecision {
@@ -193,17 +193,18 @@ function preflighted(run: Run, event: Extract<StepEvent, { type: "preflight" }>)
     const { type: _, outcome: __, ...refusal } = event;
     return refuse(run, refusal);
   }
-  // A copy checked a moment later may have been told to pay again: once a row exists, only the open window counts.
+  // A copy checked a moment later may already have been refused with a 402, so from here on only the open window
+  // counts.
   if (event.outcome === "ok" && !event.windowOpen) return refuse(run, { error: WINDOW_ERROR, kind: "expired" });
   // A nonce that has already paid us needs no submission.
   if (event.outcome === "paid") return go(run, LEAVE, { type: "look" });
   return go({ ...run, marked: true }, LEAVE, { type: "submit" });
 }
 
-/** What this run has marked as leaving has not left. What was marked before may have. */
+/** Undoes the move to settling if this run made it. A payment that was in settling before may have been submitted. */
 const turnedAway = (run: Run, given: Answer): StepDecision =>
   run.marked && !run.submitted
-    ? go({ ...run, marked: false }, { type: "write", from: ["settling"], to: "received" }, say(given))
+    ? go({ ...run, marked: false }, { type: "write", from: ["settling"], to: "received" }, answerWith(given))
     : release(run, WAIT.unsettled);
 
 function looked(run: Run, view: View, windowOpen: boolean): StepDecision {
@@ -222,16 +223,16 @@ function looked(run: Run, view: View, windowOpen: boolean): StepDecision {
   }
 }
 
-/** A run submits once. What was void never is: its payer heard so. */
+/** A run submits once, and never a revived payment, because its payer knows it as void. */
 const maySubmit = ({ row, submitted }: Run): boolean => !submitted && !row?.revived;
 
 const end = (
   run: Run,
   ending: Pick<Write, "excused"> & { reason: "expired" | "nonce_consumed" | "reverted" },
 ): StepDecision =>
-  go(run, { type: "write", from: ["settling", "settled"], to: "void", ...ending }, say(over(ending.reason)));
+  go(run, { type: "write", from: ["settling", "settled"], to: "void", ...ending }, answerWith(over(ending.reason)));
 
-/** A sale that is made at once completes in the statement that stores its settlement. */
+/** Makes the sale. If it completes immediately, the same statement stores its settlement. */
 const settle = (run: Run, settlement: Settlement): StepDecision =>
   go({ ...run, settlement }, { type: "handle", settlement, noted: false });
 
@@ -242,7 +243,7 @@ const note = (settlement: Settlement): Write => ({
   settlement,
 });
 
-/** Stored before work that others may notice, or that takes its time. */
+/** Stores the settlement before work that is visible to others or takes time. */
 const settled = (run: Run, settlement: Settlement): StepDecision =>
   go({ ...run, noted: true }, note(settlement), { type: "handle", settlement, noted: true });
 
@@ -250,12 +251,12 @@ const settled = (run: Run, settlement: Settlement): StepDecision =>
 function failed(run: Run): StepDecision {
   const { settlement, noted } = run;
   if (noted || settlement === null) return release(run, WAIT.failed, true);
-  return go({ ...run, noted: true }, note(settlement), { type: "release", failed: true }, say(WAIT.failed));
+  return go({ ...run, noted: true }, note(settlement), { type: "release", failed: true }, answerWith(WAIT.failed));
 }
 
 /**
- * Not on the chain (any more) but not dead either: a settled row goes back, and a request with an open window submits
- * again.
+ * Handles a payment that is not (or no longer) on the chain but may still settle: a settled row goes back, and a
+ * request with an open window submits again.
  */
 function unsettled(run: Run, submitAgain: boolean): StepDecision {
   if (run.row?.state === "settled") {
@@ -263,12 +264,12 @@ function unsettled(run: Run, submitAgain: boolean): StepDecision {
     const row = { ...run.row, state: "settling" as const, settlement: null };
     return submitAgain
       ? go({ ...run, row }, back, { type: "submit" })
-      : go({ ...run, row }, back, { type: "release", failed: false }, say(WAIT.unsettled));
+      : go({ ...run, row }, back, { type: "release", failed: false }, answerWith(WAIT.unsettled));
   }
   return submitAgain ? go(run, { type: "submit" }) : release(run, WAIT.unsettled);
 }
 
-/** A refused or reverted authorization that the chain shows paid to us is fulfilled after all. */
+/** Fulfills a refused or reverted authorization that the chain shows as paid to us. */
 function revive(run: Run, view: View): StepDecision {
   if (view.nonce !== "paid") return answer(run, run.row === null ? over("refused") : overAgain(run.row));
   const write: Write = { type: "write", from: ["settling"], to: "settled", settlement: view.settlement };
@@ -277,10 +278,10 @@ function revive(run: Run, view: View): StepDecision {
   return go(revived, { type: "revive" }, write, { type: "handle", settlement, noted: true });
 }
 
-/** A fulfilled payment is watched until its settlement is final. */
+/** Watches a fulfilled payment until its settlement is final. */
 function watched(run: Run, view: View, windowOpen: boolean): StepDecision {
   const from = ["fulfilled"] as const;
-  const done = say({ type: "done" });
+  const done = answerWith({ type: "done" });
   switch (view.nonce) {
     case "paid": {
       if (view.final)

@@ -5,23 +5,23 @@ import { eachNetwork, NETWORKS, type Network } from "../platform/networks.ts";
 import type { Job, Platform } from "../platform/slice.ts";
 import type { Address } from "../platform/wallet.ts";
 
-/** What USDC's issuer may have switched off. */
+/** The parts of USDC that its issuer can switch off. */
 export interface UsdcState {
   readonly isPaused: boolean;
   readonly isReceiverBlacklisted: boolean;
 }
 
-/** Watches whether USDC can be paid to the service, so that no payer signs a payment that cannot settle. */
+/** Watches whether the service can receive USDC, so that no payer signs a payment that cannot settle. */
 export interface UsdcWatch {
-  /** Null while it is not known. */
+  /** Null while unknown. */
   state(network: Network): UsdcState | null;
-  /** Why a payment on these terms cannot settle at the moment, in sentences; null if nothing is known to be in its way. */
+  /** Why a payment on these terms cannot settle at the moment, in sentences; null if no obstacle is known. */
   closed(terms: Pick<Terms, "network" | "payTo">): string | null;
   readonly jobs: readonly Job[];
 }
 
 const EVERY_MS = 10_000;
-/** An older reading says nothing: its node is away. */
+/** An older reading does not count, because its node may be down. */
 const KNOWN_FOR_MS = 60_000;
 
 interface Seen extends UsdcState {
@@ -37,7 +37,7 @@ export function createUsdcWatch({ chains, log }: Pick<Platform, "chains" | "log"
     return { isPaused: of(paused), isReceiverBlacklisted: of(blacklisted) };
   };
   const look = async (network: Network): Promise<void> => {
-    // That a node is away, or has no USDC, shows elsewhere.
+    // Other monitoring reports a node that is down or has no USDC.
     const now = await ask(network).catch(() => null);
     if (now === null) return;
     const before = seen.get(network);

@@ -4,7 +4,7 @@ import type { Meter } from "../../platform/metrics/meter.ts";
 import type { Journal } from "../journal.ts";
 import type { Write } from "../step-types.ts";
 
-/** How many unfinished settlements to remember; one that another process ends is never looked up again. */
+/** How many unfinished settlements to remember. A settlement that another process finishes is never looked up again. */
 const TIMED = 10_000;
 
 /** Wraps the journal and counts its writes and how long settlements take. */
@@ -52,7 +52,10 @@ function entered({ to, final }: Write): string | null {
   return to === "fulfilled" ? null : to;
 }
 
-/** Measures from the write before the signature leaves the process to the write once the chain shows the transfer. */
+/**
+ * Measures the time from the write before the signature leaves the process to the write after the chain shows the
+ * transfer.
+ */
 function createTimer(meter: Meter, seconds: () => number) {
   const submitted = new LRUCache<string, number>({ max: TIMED });
   return ({ network, payer, nonce }: PaymentKey, state: string): void => {

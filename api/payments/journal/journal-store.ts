@@ -36,10 +36,12 @@ export interface Completing<Ending = Completion> {
   readonly settlement: Settlement | null;
 }
 
-/** What is not stored as settled yet is settled by what is stored with it: its transaction, the sixth value. */
+/**
+ * Matches a settled row, or a settling one whose settlement is stored in the same statement. `$6` is its transaction.
+ */
 const OWN = `${KEY} AND lease_token = $5 AND (state = 'settled' OR (state = 'settling' AND $6::bytea IS NOT NULL))`;
 
-/** Locks the row while its sale completes: a process that woke up too late finds it gone. */
+/** Locks the row while its sale completes. A process whose lease was taken over finds no row. */
 const HOLD = `SELECT 1 FROM payment WHERE ${OWN} FOR UPDATE`;
 
 /** Fails with `NO_ROW` if another process has taken the row over. */
@@ -61,8 +63,8 @@ function fulfil(completing: Completing<unknown>, { status, body, location }: Sto
 }
 
 /**
- * One transaction: the row, what the sale records, its answer. Null when another process has taken the row over. Rejects
- * with `NotStored` when nothing has been stored; after another failure that is unknown.
+ * Stores the row, the sale's records, and its response in one transaction. Returns null if another process has taken
+ * over the row. Rejects with `NotStored` if no part has been stored; after any other failure the outcome is unknown.
  */
 const completeSale = (
   { pool, shareAll }: { readonly pool: pg.Pool; readonly shareAll: ShareAll },
@@ -120,7 +122,8 @@ const FIND = `SELECT ${COLUMNS} FROM payment WHERE ${KEY}
   UNION ALL SELECT ${COLUMNS} FROM payment WHERE payer = $3 AND payment_id = $5 AND state <> 'void' AND NOT (${KEY})`;
 
 /**
- * The journal in PostgreSQL. Safety rests on the guards (state and lease token); leases only make duplicate work rare.
+ * Creates the journal in PostgreSQL. Its safety depends on the guards (state and lease token); leases only make
+ * duplicate work rare.
  */
 export function createJournal(pool: pg.Pool, seal: Seal): Journal {
   const { share, shareAll } = createSharedMessages(pool);
@@ -162,7 +165,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
 
     inFlightBefore: (key) => inFlightBefore(share, key),
 
-    // The identifier may belong to another purchase by now, so it stays unset.
+    // Another purchase may use the identifier by now, so it stays unset.
     revive: (key, token, kept) =>
       change(
         pool,

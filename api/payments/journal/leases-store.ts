@@ -3,7 +3,7 @@ import type { Question } from "../../platform/db/connection.ts";
 import type { Lease } from "../../platform/relayer/sender.ts";
 import { keyValues } from "./row-store.ts";
 
-/** Whether each payment is still to be submitted, and by the run that has this lease of it. */
+/** Asks whether each payment is still to be submitted, by the run that holds this lease. */
 export function areHeld(leases: readonly Lease[]): Question<readonly boolean[]> {
   const rows = leases.map(({ key, token }) => [...keyValues(key), token]);
   const columns = [0, 1, 2, 3, 4].map((column) => rows.map((row) => row[column]));
@@ -14,9 +14,9 @@ export function areHeld(leases: readonly Lease[]): Question<readonly boolean[]> 
 }
 
 /**
- * Whether each payer has paid here before, on the same chain, and has none that failed on the chain or was canceled among the
- * payments that the journal still has. An excused one counts: who moves its money away and back within one block leaves no
- * trace of it. Never for a payment that is not in the journal.
+ * Asks whether each payer has paid here before, on the same chain, and has no payment in the journal that was canceled
+ * or failed on the chain. Excused failures count: a payer that moves its money away and back within one block leaves no
+ * trace. False for a payment that is not in the journal.
  */
 export function haveProved(leases: readonly (Lease | null)[]): Question<readonly boolean[]> {
   const rows = leases.map((lease) => (lease === null ? [0, null] : [keyValues(lease.key)[0], keyValues(lease.key)[2]]));

@@ -6,7 +6,7 @@ import type { Refusal } from "../refusal.ts";
 import type { Extensions } from "../scheme.ts";
 import type { Reason, State } from "../step-types.ts";
 
-/** The primary key of a journal row: chain, asset, payer, nonce. */
+/** Returns the primary key of a journal row: chain, asset, payer, nonce. */
 export const keyValues = ({ network, asset, payer, nonce }: PaymentKey) => [
   NETWORKS[network].chainId,
   bytes(asset),
@@ -14,49 +14,51 @@ export const keyValues = ({ network, asset, payer, nonce }: PaymentKey) => [
   bytes(nonce),
 ];
 
-/** Where a row is found, by `keyValues`. */
+/** The condition that matches a row, for `keyValues`. */
 export const KEY = "chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4";
 
-/** Statements that share a transaction take their locks in this order: a payer's first, then the row's. */
+/** The order in which statements of one transaction take their locks: the payer's first, then the row's. */
 export const lockOrder = ({ payer, nonce }: PaymentKey): string => payer + nonce;
 
 export const LEASE = "interval '30 s'";
 
-/** A payment that is not over. */
+/** Matches an unfinished payment. */
 const OPEN = "(state IN ('settling', 'settled') OR (state = 'fulfilled' AND final_at IS NULL)) AND reason IS NULL";
-/** Those that may still make progress, and those set aside because they made none; each part has its own index. */
+/**
+ * Matches payments that may make progress (`ACTIVE`) and those parked without any (`PARKED`). Each has its own index.
+ */
 export const ACTIVE = `${OPEN} AND parked_at IS NULL`;
 export const PARKED = `${OPEN} AND parked_at IS NOT NULL`;
 
-/** What a change of the state sets, each column with its value: the payment makes progress. */
+/** The columns that a change of state sets, because the payment makes progress. */
 const PROGRESS_VALUES = [
   ["state_changed_at", "now()"],
   ["parked_at", "NULL"],
   ["alerted_at", "NULL"],
 ] as const;
 
-/** What a write sets that changes the state. */
+/** The assignments of a write that changes the state. */
 export const PROGRESS = PROGRESS_VALUES.map(([column, value]) => `${column} = ${value}`).join(", ");
 
-/** What a write to a state sets, an SQL expression: the row may be in it already. */
+/** The same for a write to a state, an SQL expression, that the row may already have. */
 export const progressTo = (state: string): string =>
   PROGRESS_VALUES.map(
     ([column, value]) => `${column} = CASE WHEN state = ${state} THEN ${column} ELSE ${value} END`,
   ).join(", ");
 
 /**
- * When the resolver looks again: soon after a payment arrives, then less and less often; a failing handler backs off
- * faster.
+ * When the resolver checks the row next: soon after a payment arrives, then less and less often. A failing handler
+ * backs off faster.
  */
 export const LOOK_LATER = `now() + CASE WHEN failures > 0 AND state = 'settled' THEN least(interval '1 s' * power(2, least(failures, 12)), interval '1 h')
   WHEN state = 'fulfilled' AND parked_at IS NULL THEN least(greatest((now() - received_at) / 4, interval '2 s'), interval '1 min')
   ELSE least(greatest((now() - received_at) / 4, interval '2 s'), interval '1 h') END`;
 
-/** The context a row's sealed signature is bound to. */
+/** Returns the context that a row's sealed signature is bound to. */
 export const sealContext = ({ network, asset, payer, nonce }: PaymentKey): string =>
   `${network}|${asset}|${payer}|${nonce}`;
 
-/** The large columns of a journal row, and what is read of them. */
+/** The SQL for the large columns of a journal row. */
 interface Large {
   readonly input: string;
   readonly response: string;
@@ -69,7 +71,7 @@ const columnsWith = ({ input, response }: Large): string =>
 
 /** The columns of a journal row, as `parsePayment` reads them. */
 export const PAYMENT_COLUMNS = columnsWith({ input: "input", response: "response" });
-/** Those that the resolver needs: a fulfilled payment is neither sold nor answered again. */
+/** The columns that the resolver needs. It does not sell or answer a fulfilled payment again. */
 export const UNFINISHED_COLUMNS = columnsWith({
   input: "CASE WHEN state <> 'fulfilled' THEN input END",
   response: "NULL::bytea",

@@ -15,14 +15,14 @@ import {
   UNFINISHED_COLUMNS,
 } from "./row-store.ts";
 
-/** So many are deleted in one statement: it never holds anyone up. */
+/** A limit for one statement, so that it does not block others for long. */
 const PRUNED_TOGETHER = 1_000;
-/** So many names are as much as anyone reads. */
+/** The limit of payments in one alert. */
 const NAMED_TOGETHER = 50;
-/** More are not counted: a count must not take long because there is much to count. */
+/** The limit of a count, so that its cost does not grow with the backlog. */
 const COUNTED = 5_000;
 
-/** What goes once its window is over: nothing else refers to it. */
+/** Matches rows to delete after their window, because no other row refers to them. */
 const OVER = "state IN ('received', 'void') AND reason IS DISTINCT FROM 'reversed'";
 const UNRESOLVED = "state IN ('settling', 'settled') AND parked_at IS NULL";
 
@@ -48,7 +48,7 @@ interface Named {
   received_at: Date;
 }
 
-/** What keeps the journal small, and what it says about itself. */
+/** Creates the upkeep of the journal: pruning and its statistics. */
 export function createUpkeep(pool: pg.Pool): Pick<Journal, "prune" | "backlog" | "nameParked"> {
   return {
     prune: () => change(pool, PRUNE),
@@ -72,16 +72,16 @@ export function createUpkeep(pool: pg.Pool): Pick<Journal, "prune" | "backlog" |
   };
 }
 
-/** Parked rows that one claim takes along: they must not hide the others. */
+/** The most parked rows in one claim, so that they do not displace the others. */
 const PARKED_TOGETHER = 16;
-/** A chain may take an hour to finalize; everything else moves within minutes, or not at all. */
+/** A chain may take an hour to finalize. Everything else makes progress within minutes, or never. */
 const WITHOUT_PROGRESS = `state_changed_at < now() - CASE state WHEN 'fulfilled' THEN interval '2 h' ELSE interval '10 min' END`;
 
 const duePart = (condition: string, limit: string) => `ARRAY(
     SELECT ctid FROM payment WHERE ${condition} AND next_attempt_at <= now() AND lease_until < now()
     ORDER BY next_attempt_at LIMIT ${limit} FOR UPDATE SKIP LOCKED)`;
 
-/** One statement, so that two processes never claim the same row. Its own way back into the journal is `next_attempt_at`. */
+/** One statement, so that two processes never claim the same row. `next_attempt_at` makes the row due again later. */
 const CLAIM = `UPDATE payment SET next_attempt_at = now() + CASE WHEN parked_at IS NULL THEN interval '30 s' ELSE interval '1 h' END,
     parked_at = CASE WHEN parked_at IS NULL AND ${WITHOUT_PROGRESS} THEN now() ELSE parked_at END
   WHERE ctid = ANY(${duePart(ACTIVE, "$1")} || ${duePart(PARKED, String(PARKED_TOGETHER))})
@@ -90,7 +90,7 @@ const CLAIM = `UPDATE payment SET next_attempt_at = now() + CASE WHEN parked_at 
 const columns = (rows: readonly (readonly unknown[])[]): unknown[][] =>
   (rows[0] ?? []).map((_, column) => rows.map((row) => row[column]));
 
-/** What the resolver asks of the journal. */
+/** Creates the part of the journal that the resolver uses. */
 export function createResolving(pool: pg.Pool): Pick<Journal, "due" | "postpone" | "finalize"> {
   return {
     async due(limit) {
@@ -124,7 +124,7 @@ const TIMEOUT_MS = 2_000;
 const count = (kind: string, name: string, from: string) =>
   `SELECT '${kind}' AS kind, ${name} AS name, count(*)::int AS count FROM (${from} LIMIT ${COUNTED}) counted`;
 
-/** Each part reads a partial index of unfinished rows only, so its cost does not grow with history. */
+/** Each part reads a partial index of unfinished rows, so its cost does not grow with history. */
 const WAITING = [
   `${count("payment", "state", `SELECT state FROM payment WHERE ${ACTIVE}`)} GROUP BY state`,
   count("payment", "'received'", "SELECT FROM payment WHERE state = 'received' AND reason IS DISTINCT FROM 'reversed'"),

@@ -10,8 +10,8 @@ import type { Write } from "../step-types.ts";
 import { KEY, keyValues, LEASE, lockOrder, progressTo, sealContext } from "./row-store.ts";
 
 /**
- * A statement by which a payment comes to be in flight. `entry.place` orders the payments of one payer, which enter one
- * after the other; null: too many are in flight, or have failed.
+ * Wraps a statement that puts a payment in flight. `entry.place` orders the payments of one payer, which enter one at a
+ * time. It is null if too many are in flight or too many have failed.
  */
 const entry = (statement: string): string => `WITH
   entry AS MATERIALIZED (SELECT place, barred_seconds FROM admit_payment($3::bytea, ${MOST_IN_FLIGHT}, ${MOST_FAILED})),
@@ -33,7 +33,7 @@ const TAKE =
   entry(`UPDATE payment SET lease_token = $5, lease_until = now() + ${LEASE}, attempts = attempts + 1, admission_seq = place FROM entry
   WHERE ${KEY} AND state = 'received' AND lease_until < now() AND place IS NOT NULL`);
 
-/** Takes an abandoned payment that was received. */
+/** Returns the statement that takes an abandoned payment in received. */
 export const takeOf = (key: PaymentKey, token: string): pg.QueryConfig => named(TAKE, [...keyValues(key), token]);
 
 const BEFORE = `SELECT nonce, value FROM payment
@@ -51,7 +51,7 @@ type Entry =
   | { readonly state: "fulfilled"; readonly reason: "bait"; readonly response: StoredAnswer; readonly token?: never };
 
 const KEPT = ["encrypted_signature", "input", "details", "extensions"];
-/** In the order of `KEPT`. */
+/** Returns the values in the order of `KEPT`. */
 export const keptValues = (seal: Seal, key: PaymentKey, { signature, input, details, extensions }: Kept) => [
   seal.seal(signature, sealContext(key)),
   JSON.stringify(input ?? null),
@@ -67,7 +67,10 @@ const ENTER = entry(
   `INSERT INTO payment (${COLUMNS}, admission_seq) SELECT ${VALUES}, place FROM entry WHERE place IS NOT NULL ON CONFLICT DO NOTHING`,
 );
 
-/** The statement for a new row, either held by a run or already over. What nobody has simulated yet must not take much space. */
+/**
+ * Returns the statement for a new row, either held by a run or already over. A payment that was not simulated yet must
+ * not take much space.
+ */
 export function insertOf(seal: Seal, payment: NewPayment, { state, token, reason, response }: Entry) {
   const kept = state === "received" ? [null, null, null, null] : keptValues(seal, payment.key, payment);
   const [sealed, input, details, extensions] = kept;
@@ -103,7 +106,7 @@ export function insertOf(seal: Seal, payment: NewPayment, { state, token, reason
   };
 }
 
-/** A write by the run that holds the token. */
+/** A write by the run with this token. */
 export interface Change {
   readonly key: PaymentKey;
   readonly token: string;
@@ -116,7 +119,7 @@ interface Writing {
   readonly seal: Seal;
 }
 
-/** One guarded UPDATE; the same transaction marks a settlement that moved or was reversed. */
+/** Applies one guarded UPDATE. The same transaction marks a settlement that moved or was reversed. */
 export async function applyWrite({ pool, share, seal }: Writing, change: Change): Promise<number> {
   const { key, write } = change;
   const statement = updateOf(seal, change);
@@ -145,7 +148,7 @@ export async function applyWrite({ pool, share, seal }: Writing, change: Change)
 const placeOf = ({ transaction, block }: { transaction: string; block: number | string }): string =>
   `${transaction} in ${block}`;
 
-/** Where the certificate says the settlement is: a reorganization may move the same transaction to another block. */
+/** Returns the settlement's place as certified. A reorganization may move the same transaction to another block. */
 async function currentPlace(client: pg.PoolClient, key: PaymentKey): Promise<string | null> {
   const { rows } = await client.query<{ tx: Buffer | null; block_number: string }>(
     `SELECT tx, block_number FROM payment WHERE ${KEY} FOR UPDATE`,
@@ -155,8 +158,7 @@ async function currentPlace(client: pg.PoolClient, key: PaymentKey): Promise<str
 }
 
 /**
- * What every write to an ended row sets. The first look at a fulfilled payment comes when its block may have become
- * final.
+ * The columns that every write to an ended row sets. A fulfilled payment is first checked when its block may be final.
  */
 const ENDED = ["lease_until = '-infinity'", "failures = 0", "next_attempt_at = now() + interval '2 s'"];
 
@@ -187,6 +189,6 @@ function updateOf(
   return named(`UPDATE payment SET ${set.join(", ")} WHERE ${guard}`, values);
 }
 
-/** What can be mended is in the answer to the first request. Anyone may fill the table with payments that are refused. */
+/** Shortens a refusal. The first response has the details, and anyone can fill the table with refused payments. */
 const firstSentence = (error: string): string =>
   (/^.{1,160}?[.!?](?= |$)/.exec(error)?.[0] ?? error.slice(0, 160)).trim();

@@ -22,13 +22,13 @@ import {
 export interface AuthCaptureParts extends EscrowedParts {
   /** The only contracts that may deploy a payer's wallet (ERC-6492). */
   readonly factories: readonly Address[];
-  /** Whether a wallet that may have no code yet signed; its factory is one of these. */
+  /** Whether a wallet that may not have code yet signed. Its factory must be one of `factories`. */
   readonly isSignedByWrapped: NonNullable<Scheme["isSignedOtherwise"]>;
 }
 
 /**
- * `auth-capture` of x402, which stock clients pay: base/commerce-payments holds the USDC, and our operator alone says
- * where it goes. The payload has no terms; they are rebuilt from our own and checked against the nonce that was signed.
+ * Creates x402's `auth-capture`, which stock clients pay. base/commerce-payments holds the USDC, and only our operator
+ * decides where it goes. The payload has no terms; they are rebuilt from our own and checked against the signed nonce.
  */
 export function createAuthCapture(parts: AuthCaptureParts): Scheme {
   const { isSignedByWrapped } = parts;
@@ -55,7 +55,7 @@ const authCaptureRules = ({ contracts, factories }: AuthCaptureParts) =>
         payment: { authorization, signature, salt, accepted: claimed },
         offer: escrowOffer(current(contracts, AUTH_CAPTURE), terms),
         nowMs: at.getTime(),
-        // The gate's own: a payment that settled in time buys, however late its header comes.
+        // The gate checks expiry: a payment that settled in time buys, however late its header arrives.
         checksExpiry: false,
       };
       return coded(mismatch(checked) ?? wrongFactory(signature, factories));
@@ -69,7 +69,7 @@ const authCaptureRules = ({ contracts, factories }: AuthCaptureParts) =>
       ),
   }) satisfies Parameters<typeof heldBy>[0];
 
-/** The scheme's texts begin with their code. */
+/** Splits a text of the scheme, which begins with its code. */
 function coded(error: string): Refusal;
 function coded(error: string | null): Refusal | null;
 function coded(error: string | null): Refusal | null {
@@ -87,7 +87,7 @@ const CODES = {
   consumed: "payment_already_collected",
 } as const satisfies Record<RefusedFor, RefusalCode>;
 
-/** The terms, rebuilt from what the client says it accepted: `mismatch` compares that with what is sold. */
+/** Rebuilds the terms from the client's claims; `mismatch` compares them with the offer. */
 function parse(
   contracts: readonly EscrowContract[],
   payload: unknown,
@@ -109,7 +109,7 @@ function parse(
 
 const unreadable = (why: string) => ({ malformed: refusal("payload_format", why) });
 
-/** The operator that was offered to this client, which may have been replaced since. */
+/** Returns the operator that this client was offered, which may have been replaced since. */
 function contractIn(contracts: readonly EscrowContract[], { extra }: ClaimedTerms): EscrowContract {
   const { captureAuthorizer } = (extra ?? {}) as { readonly captureAuthorizer?: unknown };
   const operator = parseAddress(captureAuthorizer);

@@ -17,9 +17,9 @@ import {
 } from "./escrowed.ts";
 
 /**
- * The `commerce` draft of x402: the escrow contract holds the USDC until its arbiter releases it to the seller or
- * refunds the buyer. The signature is EIP-3009's `ReceiveWithAuthorization` to the contract, and its nonce is the hash
- * of all terms.
+ * Creates the `commerce` draft of x402: the escrow contract holds the USDC until its arbiter releases it to the seller
+ * or refunds the buyer. The signature is EIP-3009's `ReceiveWithAuthorization` to the contract, and its nonce is the
+ * hash of all terms.
  */
 export const createCommerce = (parts: EscrowedParts): Scheme => heldBy(commerceRules(parts.contracts), parts);
 
@@ -46,7 +46,7 @@ const commerceRules = (contracts: readonly EscrowContract[]) =>
     }),
   }) satisfies Parameters<typeof heldBy>[0];
 
-/** The draft has no codes of its own: these are x402's. */
+/** The draft defines no codes, so these are x402's. */
 const CODES = {
   early: "invalid_payload",
   expired: "invalid_payload",

@@ -19,24 +19,24 @@ export type EscrowSchemeId = EscrowFacts["scheme"];
 export interface EscrowContract {
   readonly scheme: EscrowSchemeId;
   readonly network: Network;
-  /** What is called to hold, release and refund; deliveries are signed for it. */
+  /** The contract that is called to hold, release, and refund. It is also part of a signed delivery. */
   readonly address: Address;
-  /** What holds the money: ids and nonces bind it. The contract itself, or base/commerce-payments' escrow. */
+  /** The contract that holds the money, part of each id and nonce: this contract, or base/commerce-payments' escrow. */
   readonly custody: Address;
-  /** What the payer signs the money over to. */
+  /** The recipient of the payer's authorization. */
   readonly collector: Address;
-  /** The account that the money is in until it is released: the contract itself, or the one that the custody has for it. */
+  /** The account that has the money until its release: this contract, or the custody's token store for it. */
   readonly store: Address;
   readonly usdc: Address;
   readonly arbiter: Address;
   readonly feeRecipient: Address;
 }
 
-/** What sells now by a scheme: the first listed of its kind. Undefined if there is none. */
+/** Returns the contract that currently sells by a scheme, the first one listed; undefined if there is none. */
 export const currentOf = (contracts: readonly EscrowContract[], scheme: EscrowSchemeId): EscrowContract | undefined =>
   contracts.find((contract) => contract.scheme === scheme);
 
-/** The schemes that can be offered, preferred first: what stock clients can pay. */
+/** Returns the schemes that can be offered, the one that stock clients can pay first. */
 export const schemesIn = (contracts: readonly EscrowContract[]): readonly EscrowSchemeId[] =>
   (["auth-capture", "commerce"] as const).filter((scheme) => currentOf(contracts, scheme) !== undefined);
 
@@ -58,7 +58,7 @@ const DETAILS = z.object({
   salt: z.coerce.bigint(),
 });
 
-/** The terms of a hold as the journal stores them: integers too large for JSON are decimal strings. */
+/** Returns the terms of a hold as the journal stores them. Integers too large for JSON are decimal strings. */
 export const asDetails = (info: PaymentInfo) => ({
   ...info,
   operator: lower(info.operator),
@@ -70,13 +70,13 @@ export const asDetails = (info: PaymentInfo) => ({
   salt: info.salt.toString(),
 });
 
-/** The terms of a hold, addresses in lower case. Throws on anything `asDetails` did not write. */
+/** Parses the terms of a hold. Throws on anything that `asDetails` did not write. */
 export const paymentInfoOf = (details: unknown): PaymentInfo => DETAILS.parse(details);
 
 const TYPE_HASH = bytes32Word(PAYMENT_INFO_TYPEHASH);
 const NOBODY: Address = `0x${"00".repeat(20)}`;
 
-/** The terms of a hold as contracts take them, in their ABI's words. Throws if one does not fit. */
+/** Encodes the terms of a hold for the contracts' ABI. Throws if one does not fit. */
 const termsWords = (info: PaymentInfo): string =>
   [
     addressWord(info.operator),
@@ -93,30 +93,30 @@ const termsWords = (info: PaymentInfo): string =>
     uintWord(info.salt),
   ].join("");
 
-/** The id of a payment: base/commerce-payments' hash of the terms, the chain and what holds the money. */
+/** Returns the id of a payment: base/commerce-payments' hash of the terms, the chain, and the custody contract. */
 export function paymentId(info: PaymentInfo, chainId: number, custody: Address): Hex {
   const terms = keccak256(`0x${TYPE_HASH}${termsWords(info)}`);
   return keccak256(`0x${uintWord(chainId)}${addressWord(custody)}${terms.slice(2)}`);
 }
 
-/** The nonce of the payer's authorization: the id computed with a zero payer. */
+/** Returns the nonce of the payer's authorization: the id computed with a zero payer. */
 export const payerAgnosticHash = (info: PaymentInfo, chainId: number, custody: Address): Hex =>
   paymentId({ ...info, payer: NOBODY }, chainId, custody);
 
 /** A hold signed by a buyer. */
 export interface SignedHold {
-  /** What it is called on. */
+  /** The contract that is called. */
   readonly contract: Address;
   readonly collector: Address;
   readonly info: PaymentInfo;
-  /** Of the authorization. */
+  /** The authorization's nonce. */
   readonly nonce: Hex;
   readonly signature: Hex;
 }
 
-/** Why a hold would fail, in words. */
+/** Why a hold would fail. */
 export interface HoldFailure {
-  /** Of the contract's error; null if it would need more gas than a hold may use. */
+  /** The name of the contract's error; null if the hold would need too much gas. */
   readonly name: string | null;
   readonly text: string;
 }
@@ -129,32 +129,35 @@ export interface Holds {
   /** Simulates a hold: null if it would succeed, else why not. Rejects if the chain cannot be read. */
   failure(hold: SignedHold): Promise<HoldFailure | null>;
   /**
-   * Sends a hold, with others or alone, and waits until it is mined. Rejects if it is not mined, which decides nothing.
-   * What is queued is sent only while the lease is held.
+   * Sends a hold, in a batch or alone, and waits until it is mined. Rejects if it is not mined, which decides nothing.
+   * A queued hold is sent only while the lease is held.
    */
   make(hold: SignedHold, lease: Lease): Promise<void>;
   /**
-   * The transaction of ours in which the payer's authorization was mined without being used; null if none is known.
-   * After one, `make` sends nothing.
+   * Returns our transaction in which the payer's authorization was mined without being used; null if none is known.
+   * After such a failure, `make` sends nothing.
    */
   failed(payer: Address, nonce: Hex): Promise<Hex | null>;
 }
 
 export interface EscrowedParts {
-  /** The contracts this service arbitrates, of every scheme, current ones first; empty if there are none. */
+  /** All contracts that this service arbitrates, current ones first; may be empty. */
   readonly contracts: readonly EscrowContract[];
   readonly chains: Readonly<Record<Network, Chain>>;
   readonly holds: Holds;
 }
 
-/** What sells by this scheme. Routes offer only what can be paid, so that there is none is our own bug. */
+/**
+ * Returns the contract that currently sells by this scheme. Routes offer only payable schemes, so its absence is our
+ * own bug.
+ */
 export function current(contracts: readonly EscrowContract[], scheme: EscrowSchemeId): EscrowContract {
   const contract = currentOf(contracts, scheme);
   if (contract === undefined) throw new Error(`no contract is configured that "${scheme}" pays`);
   return contract;
 }
 
-/** The EIP-712 digest of the authorization that a hold's terms call for. It binds every one of them. */
+/** Returns the EIP-712 digest of the authorization for a hold's terms. It binds every one of them. */
 export const digestOf =
   (contracts: readonly EscrowContract[], scheme: EscrowSchemeId): SchemeRules["digest"] =>
   ({ details }, network) => {
@@ -172,7 +175,7 @@ export const digestOf =
     return authorizationDigest(authorization, facts, "ReceiveWithAuthorization");
   };
 
-/** A scheme whose payments a contract holds: they differ in what travels, and not in what happens on the chain. */
+/** Creates a scheme whose payments a contract holds. Such schemes differ in their headers, not on the chain. */
 export const heldBy = (
   rules: SchemeRules & { readonly id: EscrowSchemeId; readonly refused: (failure: HoldFailure) => Refusal },
   { contracts, chains, holds }: EscrowedParts,
@@ -198,11 +201,11 @@ export const heldBy = (
   };
 };
 
-/** The contract that a payment names as its operator; the terms refuse any but ours. */
+/** Returns the contract that a payment names as its operator; the terms refuse any other than ours. */
 const contractOf = (contracts: readonly EscrowContract[], scheme: EscrowSchemeId, { operator }: PaymentInfo) =>
   contracts.find(({ address }) => address === operator) ?? current(contracts, scheme);
 
-/** What is sold under these terms; the contract's custody holds the payment until its arbiter decides. */
+/** Returns the offer for these terms. The contract's custody holds the payment until its arbiter decides. */
 export const escrowOffer = (
   { scheme, network, address, custody, collector, feeRecipient }: EscrowContract,
   terms: Terms,
@@ -221,7 +224,7 @@ export const escrowOffer = (
   price: terms.value,
 });
 
-/** With addresses in lower case, as everything inside has them. */
+/** Returns the authorization with addresses in lower case, as all internal code expects. */
 export const lowerCased = (authorization: Authorization): Authorization => ({
   ...authorization,
   from: authorization.from.toLowerCase() as Address,

@@ -38,7 +38,7 @@ type Checked = Pick<PresentedPayment, "version" | "authorization" | "claimed">;
 
 const coded = (code: ExactCode, error: string): Refusal => ({ code: `invalid_exact_evm_${code}`, error });
 
-/** What is wrong with a payment's signed terms, as one sentence; null if they are fine. */
+/** Explains in one sentence what is wrong with a payment's signed terms; null if they are correct. */
 export const mismatch = (payment: Checked, terms: Terms): string | null => misfit(payment, terms)?.error ?? null;
 
 function misfit(payment: Checked, terms: Terms): Refusal | null {
@@ -57,7 +57,7 @@ function misfit(payment: Checked, terms: Terms): Refusal | null {
   return null;
 }
 
-/** Fields the client leaves out are ignored; those it states must match what it signed. */
+/** Checks the client's claims. Fields that it omits are ignored; the others must match what it signed. */
 function claimError(claimed: ClaimedTerms, { version, authorization }: Checked, terms: Terms): Refusal | null {
   const { id, key, usdc } = NETWORKS[terms.network];
   const network = version === "v1" ? key : id;
@@ -110,7 +110,7 @@ const PAYLOAD = z.object({
   }),
 });
 
-/** Reads `{signature, authorization}`, the payload of EIP-3009 payments. */
+/** Parses `{signature, authorization}`, the payload of EIP-3009 payments. */
 function parsePayload(payload: unknown): Payload | { readonly malformed: string } {
   const parsed = PAYLOAD.safeParse(payload);
   if (parsed.success) return { ...parsed.data, details: null };
@@ -118,10 +118,10 @@ function parsePayload(payload: unknown): Payload | { readonly malformed: string 
   return { malformed: `${["payload", ...(issue?.path ?? [])].join(".")}: ${issue?.message ?? "unexpected"}` };
 }
 
-/** How long a client is asked to keep its authorization valid. */
+/** The requested validity of an authorization. */
 export const MAX_TIMEOUT_SECONDS = 120;
 
-/** The `accepts` entry for an `exact` payment in a 402. */
+/** Returns the `accepts` entry for an `exact` payment in a 402. */
 export const requirements = (
   { network, payTo, value }: Terms,
   maxTimeoutSeconds = MAX_TIMEOUT_SECONDS,
@@ -138,21 +138,21 @@ export const requirements = (
   };
 };
 
-/** Gives a signed transfer to a facilitator. Nothing it says or throws decides anything. */
+/** Submits a signed transfer to a facilitator. Its result and its errors decide nothing. */
 export interface Settler {
-  /** What it lists routes by; absent if it lists none. */
+  /** The data by which the facilitator lists routes; absent if it lists none. */
   readonly listsBy?: "extensions";
   submit(payment: Omit<Submission, "details" | "lease"> & { readonly lease?: Lease }): Promise<void>;
   /**
-   * The transaction of ours in which the authorization was mined without being used; null if none is known. After one,
-   * `submit` sends nothing.
+   * Returns our transaction in which the authorization was mined without being used; null if none is known. After such
+   * a failure, `submit` sends nothing.
    */
   failed(payment: Pick<Submission, "network" | "authorization">): Promise<Hex | null>;
 }
 
-/** Simulates the transfers of one chain, and shows their signatures only to its node. */
+/** Simulates the transfers of one chain. Only its node sees their signatures. */
 export interface TransferSimulator {
-  /** `refused` is null if the transfer would succeed, else the token's reason. Reads the head afresh. */
+  /** `refused` is null if the transfer would succeed, else the token's reason. Reads the current head. */
   simulate(
     authorization: Authorization,
     signature: Hex,

@@ -22,16 +22,19 @@ const LOOK_AGAIN_MS = 600_000;
 
 interface Watch {
   readonly log: { warn(facts: object, message: string): void };
-  /** Hears what has been found. */
-  readonly told: (isGood: boolean) => void;
+  /** Receives each result. */
+  readonly report: (isGood: boolean) => void;
 }
 
-/** Whether batches may be sent. Without the contract, and after a batch that reverted, payments go alone for ten minutes. */
-function watchContract(client: PublicClient, { log, told }: Watch) {
+/**
+ * Tracks whether batches may be sent. Without the contract, and after a batch that reverted, payments are sent alone
+ * for ten minutes.
+ */
+function watchContract(client: PublicClient, { log, report }: Watch) {
   let known: { readonly until: number; readonly good: Promise<boolean> } | null = null;
   const look = async () => {
     const isGood = await isDeployed(client);
-    told(isGood);
+    report(isGood);
     if (!isGood) log.warn({}, "the settlement contract is not deployed: payments settle one by one");
     else known = { until: Number.POSITIVE_INFINITY, good: Promise.resolve(true) };
     return isGood;
@@ -40,25 +43,25 @@ function watchContract(client: PublicClient, { log, told }: Watch) {
     isGood: (): Promise<boolean> => {
       if (known === null || performance.now() >= known.until) {
         known = { until: performance.now() + LOOK_AGAIN_MS, good: look() };
-        // A node that cannot be asked is asked again.
+        // If the node cannot be read, the next call reads it again.
         known.good.catch(() => {
           known = null;
         });
       }
       return known.good;
     },
-    /** A batch was mined and reverted, which no payment in it can bring about. */
+    /** Records that a batch was mined and reverted, which no payment in it can cause. */
     distrust: (): void => {
       log.warn({}, "a batch reverted: payments settle one by one for ten minutes");
-      told(false);
+      report(false);
       known = { until: performance.now() + LOOK_AGAIN_MS, good: Promise.resolve(false) };
     },
   };
 }
 
-/** When payments set out together. */
+/** When to send payments in one transaction. */
 export interface BatchPolicy {
-  /** The most payments in one transaction; 1 turns batches off. */
+  /** How long the first payment waits for an unmined batch, in milliseconds. */
   readonly most: number;
   /** How many milliseconds the first waits while another batch is not mined yet. */
   readonly waitMs: number;
@@ -72,10 +75,11 @@ interface Waiting<Item> {
 }
 
 /**
- * Collects items into batches. A batch is sent immediately, with all items from the same turn of the event loop, if no other is
- * in progress. Otherwise it is sent when that one ends, when it has `most` items, or when its first item has waited `waitMs`.
- * Items that get no place return to the queue and are sent with newer ones after the next block, for `PLACE_WITHIN_MS` at most.
- * @param work returns one error or null for each item, in order
+ * Collects items into batches. A batch is sent immediately, with all items from the same turn of the event loop, if no
+ * other is in progress. Otherwise it is sent when that one ends, when it has `most` items, or when its first item has
+ * waited `waitMs`. Items that get no place in the account's queue are sent with newer ones after the next block, for
+ * `PLACE_WITHIN_MS` at most.
+ * @param work returns an error or null for each item, in order
  */
 export function createBatchQueue<Item>(
   work: (items: readonly Item[]) => Promise<readonly (Error | null)[]>,
@@ -141,16 +145,16 @@ export interface BatchingParts<Signed = SignedTransfer> {
 /** Settles one network's payments together where that is safe. */
 export interface Batching<Signed = SignedTransfer> {
   /**
-   * Simulates a payment with those that arrive at the same time, and returns the head if it would settle. Null says
-   * nothing: a simulation alone decides. Only what passes here may share a transaction.
+   * Simulates a payment with those that arrive at the same time, and returns the head if it would settle. Null decides
+   * nothing, so a simulation of this payment alone is needed. Only a payment that passes here may share a transaction.
    */
   simulate(transfer: Signed): Promise<Head | null>;
   /**
-   * Sends one that passed, and resolves once its transaction is mined; false if it must go alone, and nothing was sent.
-   * Rejects with `TurnedAway` if nothing was sent and nothing will be.
+   * Sends a payment that passed, and resolves once its transaction is mined, or to false if it must be sent alone and
+   * nothing was sent. Rejects with `TurnedAway` if it was not and never will be sent.
    */
   submit(payment: Payment<Signed>): Promise<boolean>;
-  /** Whose places one takes that must go alone: while batches are off, ordinary accounts have theirs. */
+  /** Returns the lane of a payment that is sent alone. While batches are off, ordinary accounts have their own. */
   laneOf(transfer: Signed): Promise<Lane>;
 }
 
@@ -164,7 +168,7 @@ export function createBatching<Signed>(parts: BatchingParts<Signed>): Batching<S
   const { client, network, relayer, sharing, policy, log, meter } = parts;
   const nameOf = (signed: Signed) => Object.values(sharing.payerOf(signed)).join("");
   const payerOf = (signed: Signed) => sharing.payerOf(signed).payer;
-  const contract = watchContract(client, { log, told: (isGood) => meter?.batching(network.id, isGood) });
+  const contract = watchContract(client, { log, report: (isGood) => meter?.batching(network.id, isGood) });
   const passed = createShortMemory(PASSED_FOR_MS);
   const alone = createShortMemory(ALONE_FOR_MS);
 
@@ -206,7 +210,7 @@ export function createBatching<Signed>(parts: BatchingParts<Signed>): Batching<S
     submit: async (payment) => {
       const { transfer } = payment;
       if (!passed.has(nameOf(transfer)) || alone.has(payerOf(transfer))) return false;
-      // A payer that got code since may bring other bytes that it takes for its signature.
+      // A payer that got code since may present other bytes as its signature.
       if (!sharing.fits(transfer)) return false;
       const problem = await settled({ ...payment, since: performance.now() });
       if (problem instanceof TurnedAway) meter?.turnedAway(network.id, problem.because);
@@ -220,7 +224,7 @@ export function createBatching<Signed>(parts: BatchingParts<Signed>): Batching<S
   };
 }
 
-/** A payment, and since when it waits, in milliseconds of the process. */
+/** A waiting payment, with the time it arrived, in milliseconds of the process. */
 interface Queued<Signed> extends Payment<Signed> {
   readonly since: number;
 }
@@ -232,7 +236,10 @@ interface Group<Signed> {
   readonly sent: (batch: SentBatch) => void;
 }
 
-/** One transaction for all of them but those that another process has sent meanwhile. What went wrong, by payment. */
+/**
+ * Sends all the payments in one transaction, except those that another process has sent meanwhile. Returns an error or
+ * null for each payment.
+ */
 async function settle<Signed>(
   relayer: Relayer,
   { payments, sharing, judge, sent }: Group<Signed>,
@@ -277,12 +284,15 @@ const problemOf = (work: Promise<unknown>): Promise<Error | null> =>
     (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
   );
 
-/** What a payer has signed, and how several of them share a transaction of the settlement batch. */
+/** How several signed payments of one kind share a transaction of the settlement batch. */
 export interface BatchFormat<Signed> {
   readonly payerOf: (signed: Signed) => { readonly payer: Address; readonly nonce: Hex };
-  /** Whether it may share one at all: only what an ordinary account has signed may. */
+  /** Whether it may share a transaction; only an ordinary account's signature may. */
   readonly fits: (signed: Signed) => boolean;
   readonly several: (signed: readonly Signed[]) => Call;
-  /** One by itself goes directly, which costs less; with a gas limit that every ordinary account's is within. */
+  /**
+   * Calls the token or the contract directly, which costs less, with a gas limit that is enough for every ordinary
+   * account.
+   */
   readonly single: (signed: Signed) => Call;
 }

@@ -23,8 +23,8 @@ export interface Payment<Signed = SignedTransfer> extends Member {
 }
 
 /**
- * Sends a payment in a transaction of its own, once. Resolves when it is mined, and rejects
- * with `TurnedAway` if nothing was sent and nothing will be.
+ * Sends a payment alone in one transaction, once. Resolves when it is mined, and rejects with `TurnedAway` if it was
+ * not and never will be sent.
  */
 async function settleAlone(
   relayer: Relayer,
@@ -51,7 +51,9 @@ export interface Lanes {
   readonly ceiling: CostCeiling | null;
 }
 
-/** The in-process facilitator: each transfer goes through the relayer of its network, once, with others or alone. */
+/**
+ * Creates the in-process facilitator. It sends each transfer once through its network's relayer, in a batch or alone.
+ */
 export const createInProcessSettler = (lanes: Readonly<Record<Network, Lanes>>): Settler => ({
   submit: discreet(async ({ network, authorization, signature, lease }) => {
     const { relayer, batching, ceiling } = lanes[network];
@@ -66,7 +68,10 @@ export const createInProcessSettler = (lanes: Readonly<Record<Network, Lanes>>):
     lanes[network].relayer.failed(authorizationDigest(authorization, NETWORKS[network])),
 });
 
-/** What the client sent, in version 2: facilitators list a route by the `resource` and `extensions` of its payments. */
+/**
+ * Returns the payment in version 2 of x402. Facilitators list a route by the `resource` and `extensions` of its
+ * payments.
+ */
 const payloadOf = ({ network, authorization, signature, resource, extensions }: Submission): PaymentPayload => ({
   x402Version: 2,
   resource,
@@ -76,8 +81,8 @@ const payloadOf = ({ network, authorization, signature, resource, extensions }: 
 });
 
 /**
- * A facilitator over HTTP. We make the call ourselves because the library's client follows redirects and reads answers
- * of any size. The answer is read up to a cap and discarded: it decides nothing.
+ * Creates the client of a facilitator over HTTP. It does not use the library's client, because that follows redirects
+ * and reads responses of any size. The response is read up to a limit and discarded, because it decides nothing.
  */
 export function createRemoteSettler(url: string, auth?: FacilitatorAuth): Settler {
   const endpoint = new URL(`${url.replace(/\/$/, "")}/settle`);
@@ -95,7 +100,7 @@ export function createRemoteSettler(url: string, auth?: FacilitatorAuth): Settle
       await discard(response);
       if (!response.ok) throw new Error(`the facilitator returned status ${response.status}${hint(response.status)}`);
     },
-    // What it sends, it pays for.
+    // A remote facilitator pays for its own transactions.
     failed: async () => null,
   };
 }

@@ -27,22 +27,22 @@ import {
 } from "./simulation.ts";
 
 const MINED_WITHIN_MS = 20_000;
-/** The most gas that a hold over base/commerce-payments may use: an ordinary account's needs about 176,000. */
+/** The gas limit of a hold through base/commerce-payments. A hold by an ordinary account needs about 176,000. */
 const MOST_GAS_BY_OPERATOR = 250_000n;
-/** The same if the payer's wallet is deployed on the way (ERC-6492): one by a common factory took 664,000. */
+/** The same if the payer's wallet is deployed in the call (ERC-6492). One by a common factory took 664,000. */
 const MOST_GAS_WITH_WALLET = 1_000_000n;
 const ABI = [...escrowAbi, ...commercePaymentsErrorsAbi] as const;
 
 export interface HoldsParts {
   readonly client: PublicClient;
-  /** The arbiter's; null if no escrow contract is configured. */
+  /** The arbiter's relayer; null if no escrow contract is configured. */
   readonly relayer: Relayer | null;
   readonly ceiling: CostCeiling | null;
-  /** What holds of a contract share transactions by; null for a contract of which none do. */
+  /** The batching of a contract's holds; null for a contract whose holds are sent alone. */
   readonly batchingOf: (contract: Address) => Batching<SignedHold> | null;
 }
 
-/** The arbiter's relayer sends holds, and none while that costs too much. */
+/** Creates the holds, sent by the arbiter's relayer while the cost is below the ceiling. */
 export const createHolds = ({ client, relayer, ceiling, batchingOf }: HoldsParts): Holds => ({
   failure: discreet(async (hold) => {
     await assertWorthwhile(relayer, ceiling, hold.info.maxAmount);
@@ -66,12 +66,12 @@ export const createHolds = ({ client, relayer, ceiling, batchingOf }: HoldsParts
   failed: async (payer, nonce) => relayer?.failed(purposeOf(payer, nonce)) ?? null,
 });
 
-/** The nonce binds all terms but the payer: anybody can sign the same ones. */
+/** The nonce binds all terms except the payer, so different payers can sign the same nonce. */
 const purposeOf = (payer: Address, nonce: Hex): Hex => keccak256(`${payer}${nonce.slice(2)}`);
 
 /**
- * A limit of its own for a hold whose signature may name a contract to be called: one took 56 million in an estimate.
- * Undefined where USDC alone decides what is called.
+ * Returns the gas limit of a hold whose signature may name a contract to be called: one estimate was 56 million.
+ * Undefined if USDC alone decides which contract is called.
  */
 function limitOf({ contract, collector, signature }: SignedHold): bigint | undefined {
   if (collector === contract) return undefined;
@@ -102,17 +102,17 @@ function reasonOf(error: unknown): HoldFailure {
 }
 
 /**
- * What an ordinary account's hold may use within a batch, and in a transaction of its own. The dearest, where nothing was
- * ever held before, needs 110,600 and 137,300; over base/commerce-payments 188,100 and 194,700.
+ * The gas limits of an ordinary account's hold, in a batch and alone. The most expensive, with every storage slot still
+ * empty, needs 110,600 and 137,300; through base/commerce-payments 188,100 and 194,700.
  */
 export const HOLD_GAS = { own: { call: 130_000n, single: 170_000n }, operator: { call: 220_000n, single: 250_000n } };
-/** What a batch may use besides, and what a call takes with its calldata and the loop around it. */
+/** The overhead of a batch, and of each call with its calldata and the loop around it. */
 const BATCH = { transaction: 60_000n, call: 16_000n };
 
 const gasOf = ({ contract, collector }: Pick<SignedHold, "contract" | "collector">) =>
   collector === contract ? HOLD_GAS.own : HOLD_GAS.operator;
 
-/** How holds of one contract share a transaction. */
+/** Returns the batch format for holds of one contract. */
 export const holdsOf = (contract: Address): BatchFormat<SignedHold> => ({
   payerOf: ({ info: { payer }, nonce }) => ({ payer, nonce }),
   fits: (hold) => hold.contract === contract && isCanonical(hold.signature),
@@ -120,22 +120,22 @@ export const holdsOf = (contract: Address): BatchFormat<SignedHold> => ({
   single: (hold) => ({ to: contract, data: authorizeData(hold), gas: gasOf(hold).single }),
 });
 
-/** The call that makes holds of one contract, in their order. */
+/** Returns the call that makes holds of one contract, in their order. */
 function holdBatch(contract: Address, holds: readonly SignedHold[]) {
   const [cap = HOLD_GAS.own.call] = holds.map((hold) => gasOf(hold).call);
   return {
     to: SETTLEMENT_BATCH.address,
     data: holdsData(contract, cap, holds.map(authorizeData)),
-    // A call gets at most 63/64 of the gas that is left (EIP-150).
+    // A call gets at most 63/64 of the remaining gas (EIP-150).
     gas: BATCH.transaction + BigInt(holds.length) * ((cap * 64n) / 63n + BATCH.call),
   };
 }
 
 const { escrow, collector } = COMMERCE_PAYMENTS;
-/** Collects payments, as opposed to refunds. */
+/** The type of a collector for payments, as opposed to refunds. */
 const PAYMENT_COLLECTOR = 0n;
 
-/** Every field has a value of its own, as large as it can be. */
+/** Every field has a distinct value, as large as possible. */
 const SAMPLE: PaymentInfo = {
   operator: "0x1111111111111111111111111111111111111111",
   payer: "0x2222222222222222222222222222222222222222",
@@ -152,9 +152,9 @@ const SAMPLE: PaymentInfo = {
 };
 
 /**
- * Checks that base/commerce-payments is on the chain, where and as `contracts/ArbiterOperator.sol` expects it: its hashes
- * are ours, and its collector collects payments for it.
- * @throws Error that says what is there instead.
+ * Checks that base/commerce-payments is on the chain, where and as `contracts/ArbiterOperator.sol` expects it: its
+ * hashes match ours, and its collector collects payments for it.
+ * @throws Error that names the difference.
  */
 export async function requireCommercePayments(client: PublicClient): Promise<void> {
   const wanted = [
@@ -178,10 +178,10 @@ export async function requireCommercePayments(client: PublicClient): Promise<voi
   });
   for (const [index, [what, value]] of wanted.entries())
     if (String(got[index]).toLowerCase() !== String(value).toLowerCase())
-      throw new Error(`base/commerce-payments is another: ${what} is ${got[index]}; expected ${value}.`);
+      throw new Error(`base/commerce-payments differs: ${what} is ${got[index]}; expected ${value}.`);
 }
 
-/** The call that places a hold. Anybody may make it. */
+/** Encodes the call that places a hold. Any account may make it. */
 export const authorizeData = ({ collector, info, signature }: Omit<SignedHold, "contract" | "nonce">): Hex =>
   encodeFunctionData({
     abi: escrowAbi,
@@ -189,6 +189,6 @@ export const authorizeData = ({ collector, info, signature }: Omit<SignedHold, "
     args: [info, info.maxAmount, collector, signature],
   });
 
-/** The settlement batch's call for several calls of one contract. */
+/** Encodes the settlement batch's call for several calls of one contract. */
 const holdsData = (contract: Address, gasCap: bigint, calls: readonly Hex[]): Hex =>
   encodeFunctionData({ abi: settlementBatchAbi, functionName: "hold", args: [contract, gasCap, calls] });

@@ -4,7 +4,7 @@ import type { FacilitatorAuth } from "../../platform/config/facilitator-auth.ts"
 
 const TOKEN_SECONDS = 120;
 
-/** The request headers that log in to a facilitator for one `POST`; none without `auth`. */
+/** Returns the request headers that authenticate one `POST` to a facilitator; empty without `auth`. */
 export async function logIn(auth: FacilitatorAuth | undefined, endpoint: URL): Promise<Record<string, string>> {
   if (auth === undefined) return {};
   switch (auth.type) {
@@ -17,7 +17,7 @@ export async function logIn(auth: FacilitatorAuth | undefined, endpoint: URL): P
   }
 }
 
-/** A token for one endpoint, as the Coinbase Developer Platform defines it. */
+/** Returns a token for one endpoint, as the Coinbase Developer Platform defines it. */
 function cdpToken(
   { keyId, privateKey }: Extract<FacilitatorAuth, { type: "cdp" }>,
   { host, pathname }: URL,

@@ -13,9 +13,9 @@ import type { SendingTerms } from "../../platform/relayer/fees.ts";
 import type { Call } from "../../platform/relayer/form.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 
-/** What one payment's call within a batch may use: an ordinary account's needs at most 80,019 (docs/decisions/settlement-batch.md). */
+/** The gas limit of one payment's call in a batch. An ordinary account needs at most 80,019 (docs/decisions/settlement-batch.md). */
 const CALL_GAS = 100_000n;
-/** What a batch may use besides, and what a call takes with the gas that cannot be handed on and the loop around it. */
+/** The overhead of a batch, and the gas of each call with the part that cannot be passed on and the loop around it. */
 const GAS = { batch: 60_000n, call: 106_000n };
 
 export interface SignedTransfer {
@@ -23,16 +23,16 @@ export interface SignedTransfer {
   readonly signature: Hex;
 }
 
-/** The gas limit of a batch of `count` payments: enough for each call's own. */
+/** Returns the gas limit of a batch of `count` payments. */
 const batchGas = (count: number): bigint => GAS.batch + GAS.call * BigInt(count);
 
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
-/** Whether a signature has an account's one canonical form: r, the lower s, and 27 or 28. */
+/** Whether a signature has the canonical form of an account: r, the lower s, and 27 or 28. */
 export const isCanonical = (signature: Hex): boolean =>
   /^0x[0-9a-f]{128}1[bc]$/i.test(signature) && BigInt(`0x${signature.slice(66, 130)}`) <= HALF_ORDER;
 
-/** Whether a payment fits into a batch's 134 bytes: an account's own canonical signature, an amount and times of our century. */
+/** Whether a payment fits into the 134 bytes of a batch entry. It needs an account's canonical signature, and an amount and times within the packed ranges. */
 export function isPackable({ authorization, signature }: SignedTransfer): boolean {
   const { value, validAfter, validBefore } = authorization;
   return isCanonical(signature) && value < 1n << 64n && validAfter < 1n << 40n && validBefore < 1n << 40n;
@@ -61,7 +61,7 @@ export interface BatchTerms {
   readonly payTo: Address;
 }
 
-/** The call that settles payable transfers to one payee, in their order. */
+/** Returns the call that settles payable transfers to one payee, in their order. */
 export const batchCall = ({ usdc, payTo }: BatchTerms, transfers: readonly SignedTransfer[]) => ({
   to: SETTLEMENT_BATCH.address,
   data: encodeFunctionData({
@@ -73,8 +73,8 @@ export const batchCall = ({ usdc, payTo }: BatchTerms, transfers: readonly Signe
 });
 
 /**
- * Which of the `count` payments of a batch would settle, at the head, sent as it will be; of those that would not, a
- * simulation alone says why.
+ * Returns which of the `count` payments of a batch would settle at the head, sent exactly as simulated. Only a
+ * simulation of one payment alone explains why it would not.
  */
 export async function settlingIn(
   client: PublicClient,
@@ -88,7 +88,9 @@ export async function settlingIn(
 
 const has = (mask: bigint, place: number): boolean => ((mask >> BigInt(place)) & 1n) === 1n;
 
-/** The places, counted from 1, of the calls that a mined transaction made in vain. Empty for what is no batch. */
+/**
+ * Returns the positions, counted from 1, of the calls that failed in a mined transaction. Empty if it is not a batch.
+ */
 export function failedPlaces({ to, logs }: Pick<TransactionReceipt, "to" | "logs">): readonly number[] {
   if (!isBatch(to)) return [];
   const unsettled = parseEventLogs({ abi: settlementBatchAbi, eventName: "Unsettled", logs });
@@ -98,7 +100,7 @@ export function failedPlaces({ to, logs }: Pick<TransactionReceipt, "to" | "logs
     .map((place) => place + 1);
 }
 
-/** Whether the chain has the contract, with the code that we know. */
+/** Whether the contract is on the chain with the expected code. */
 export async function isDeployed(client: PublicClient): Promise<boolean> {
   const code = await client.getCode({ address: SETTLEMENT_BATCH.address });
   return code !== undefined && keccak256(code) === SETTLEMENT_BATCH.codeHash;

@@ -8,28 +8,28 @@ import type { Relayer } from "../../platform/relayer/relayer.ts";
 import type { Address } from "../../platform/wallet.ts";
 
 /**
- * The most gas that one payment may use, whether it settles or fails: an ordinary account's needs about 96,000, and the
- * rest is for wallets that check signatures in their own code (docs/decisions/gas-limit.md).
+ * The gas limit of one payment, whether it settles or fails. An ordinary account needs about 96,000; the rest is for
+ * wallets that check signatures in their own code (docs/decisions/gas-limit.md).
  */
 export const MOST_GAS = 350_000n;
 
-/** Why a payment that needs more is refused. */
+/** Explains why a payment that needs more is refused. */
 export const tooMuchGas = (most = MOST_GAS): string =>
   `Settling this payment would take more than ${most.toLocaleString("en")} gas, because of how the paying account checks signatures. Nothing was charged; pay from another account.`;
 
-/** Who would send the transaction; null if somebody else does, whose gas is not ours. */
+/** The sender of the transaction; null if it is sent from elsewhere and its gas is not ours. */
 export type SentBy = Pick<Relayer, "terms" | "costWei"> | null;
 
-/** What a settlement may cost. */
+/** The limit on the cost of a settlement. */
 export interface CostCeiling {
-  /** Of its price. */
+  /** The share of the price. */
   readonly percent: number;
-  /** What one ETH is reckoned at, in US dollars. */
+  /** The assumed price of one ETH, in US dollars. */
   readonly ethUsd: number;
 }
 
 /**
- * Rejects while settling a payment costs more than its share.
+ * Rejects while settling a payment costs more than its share of the price.
  * @param price in atomic units of USDC
  */
 export async function assertWorthwhile(sentBy: SentBy, ceiling: CostCeiling | null, price: bigint): Promise<void> {
@@ -38,12 +38,13 @@ export async function assertWorthwhile(sentBy: SentBy, ceiling: CostCeiling | nu
   const cost = (wei * BigInt(ceiling.ethUsd)) / WEI_IN_ATOMIC;
   if (cost * 100n <= price * BigInt(ceiling.percent)) return;
   throw new Error(
-    `settling a payment of ${price} atomic USDC would cost ${cost}, more than ${ceiling.percent}%: it waits until gas is cheaper`,
+    `settling a payment of ${price} atomic USDC would cost ${cost}, more than ${ceiling.percent}%, so it waits until gas is cheaper`,
   );
 }
 
 /**
- * The most that the transaction of a payment may offer, in wei per gas: an ordinary payment at that fee costs its share.
+ * Returns the maximum fee for a payment's transaction, in wei per gas. At that fee, an ordinary payment costs its share
+ * of the price.
  * @param price in atomic units of USDC
  */
 export const mostFeeFor = (ceiling: CostCeiling | null, price: bigint): bigint | undefined =>
@@ -54,7 +55,7 @@ export const mostFeeFor = (ceiling: CostCeiling | null, price: bigint): bigint |
 /** An ETH is 10^18 wei, a dollar 10^6 atomic units of USDC. */
 const WEI_IN_ATOMIC = 10n ** 12n;
 
-/** What a payer has, and what it would have to pay. Rejects if the chain cannot be read. */
+/** Returns the payer's balance next to the price, in words. Rejects if the chain cannot be read. */
 export async function comparedBalance(
   client: PublicClient,
   { usdc, money }: NetworkFacts,
@@ -69,13 +70,14 @@ export async function comparedBalance(
   return `${payer} has ${formatUsd(balance)} ${money}, and the price is ${formatUsd(price)} ${money}`;
 }
 
-/** What a simulation is given beside the call. */
+/** The sending terms of a simulation. */
 export type SimulatedWith = Partial<SendingTerms> & { readonly gas?: bigint };
 
 /**
- * Simulates a payment as it will be mined: by its sender, at its fees and within its gas limit. Null if it would succeed,
- * else the contract's error, or that it needs more gas. Rejects if the chain cannot be read.
- * @param limit if given, nothing is tried with more: a payer may have named a contract that uses all it gets
+ * Simulates a payment as it will be mined, with its sender, fees, and gas limit. Returns null if it would succeed,
+ * otherwise the contract's error, or `needs more gas`. Rejects if the chain cannot be read.
+ * @param limit if given, no simulation exceeds it, because a payer may have named a contract that uses all the gas it
+ * gets
  */
 export async function failureOf(
   sentBy: SentBy,
@@ -100,10 +102,10 @@ export async function failureOf(
   return failure;
 }
 
-/** What is known of the balance is a moment old; the node knows better. */
+/** Our knowledge of the balance is slightly old, so the node's error decides. */
 const cannotPay = (error: unknown): boolean =>
   error instanceof BaseError && error.walk((e) => e instanceof InsufficientFundsError) !== null;
 
-/** USDC cannot tell a wallet that ran out of gas from one that says no. */
+/** USDC does not distinguish a wallet that ran out of gas from one that refused. */
 const mayLackGas = (error: unknown): boolean =>
   isOutOfGas(error) || (!isTransport(error) && /invalid signature|without a reason/i.test(revertReason(error)));

@@ -58,7 +58,7 @@ const callOf = ({ from, to, value, validAfter, validBefore, nonce }: Authorizati
     args: [from, to, value, validAfter, validBefore, nonce, signature],
   }) as const;
 
-/** The calldata of a transfer: what is sent to USDC is what was simulated. */
+/** Encodes the calldata of a transfer, for the simulation and for the transaction. */
 export const transferData = (authorization: Authorization, signature: Hex): Hex =>
   encodeFunctionData(callOf(authorization, signature));
 
@@ -67,11 +67,11 @@ export interface SimulatorParts {
   readonly network: NetworkFacts;
   readonly sentBy: SentBy;
   readonly ceiling: CostCeiling | null;
-  /** A simulation with others at once: the head if the transfer would settle, null if it is to be simulated alone. */
+  /** Simulates the transfer in a batch: the head if it would settle, null if it must be simulated alone. */
   readonly simulateTogether: (transfer: { authorization: Authorization; signature: Hex }) => Promise<Head | null>;
 }
 
-/** Simulates transfers, and rejects while settling them costs too much. */
+/** Creates a simulator of transfers, which rejects while settling them costs too much. */
 export const createTransferSimulator = ({
   client,
   network,
@@ -114,10 +114,10 @@ async function refusalOf(
   return known ?? { code, error: `The USDC contract refuses the transfer: ${reason}.` };
 }
 
-/** The gas limit of a payment by itself: an ordinary account's needs at most 103,312. */
+/** The gas limit of a single payment. An ordinary account needs at most 103,312. */
 const SINGLE_GAS = 130_000n;
 
-/** How transfers to one payee settle together. */
+/** Returns the batch format for transfers to one payee. */
 export const transfersTo = (terms: BatchTerms): BatchFormat<SignedTransfer> => ({
   payerOf: ({ authorization: { from: payer, nonce } }) => ({ payer, nonce }),
   fits: (transfer) => transfer.authorization.to === terms.payTo && isPackable(transfer),

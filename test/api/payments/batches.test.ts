@@ -164,7 +164,7 @@ describe("A payer whose payment fails within a batch", () => {
     await chain.fund(payer.address, 10_000_000n);
     const refused = await next();
     expectProblem(refused, 429, "payer_refused");
-    expect(refused.body.detail).toMatch(/^3 payments .* neither stored nor charged.* sign a new one\.$/);
+    expect(refused.body.detail).toMatch(/^3 payments .* not stored or charged.* sign a new one\.$/);
     const seconds = Number(refused.headers.get("retry-after"));
     expect(seconds).toBeGreaterThan(3_000);
     expect(seconds).toBeLessThanOrEqual(3_600);

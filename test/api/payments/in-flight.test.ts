@@ -52,10 +52,12 @@ describe("A payer's payments in flight", () => {
     for (const one of all) keep(one);
     const answers = await Promise.all(all.map((one) => pay(one)));
     for (const answer of answers) expectProblem(answer, 503, "payment_pending");
-    const turnedAway = all.filter((_, index) => /accepted at once: 16/.test(String(answers[index]?.body.detail)));
+    const turnedAway = all.filter((_, index) =>
+      /maximum number of payments in flight: 16/.test(String(answers[index]?.body.detail)),
+    );
     expect(turnedAway).toHaveLength(9);
-    const crowded = answers.find(({ body }) => /accepted at once: 16/.test(String(body.detail)));
-    expect(crowded?.body.detail).toMatch(/neither stored nor charged\. Do not sign again; send the same header again/);
+    const crowded = answers.find(({ body }) => /maximum number of payments in flight: 16/.test(String(body.detail)));
+    expect(crowded?.body.detail).toMatch(/not stored or charged\. Do not sign again; send the same header again/);
     expect(crowded?.headers.get("retry-after")).toBe("2");
     expect(await rowsOf(payer)).toEqual(Array(MOST).fill({ state: "settling", reason: null }));
     const [taken] = all.filter((one) => !turnedAway.includes(one));

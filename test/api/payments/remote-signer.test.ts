@@ -128,7 +128,7 @@ describe("A service whose keys are at a remote signer", async () => {
     const answer = await pay();
     expectProblem(answer, 503, "payment_pending");
     expect(answer.body.detail).toMatch(
-      /not sent, and nothing was charged: the account that sends payments cannot sign/,
+      /not sent, and nothing was charged, because the account that sends payments cannot sign/,
     );
     expect(answer.headers.get("retry-after")).toBe("10");
     expect(await settlements(chain, signed.authorization.from)).toEqual([]);
