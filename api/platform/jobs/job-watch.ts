@@ -1,4 +1,4 @@
-/** How one recurring job of this process is doing. */
+/** The health of one recurring job of this process. */
 export interface JobHealth {
   readonly name: string;
   readonly ok: boolean;
@@ -6,34 +6,34 @@ export interface JobHealth {
   readonly failures: number;
   /** Null before its first success. */
   readonly lastSuccessAt: Date | null;
-  /** How long its last run took, in seconds; null before one has ended. */
+  /** The duration of its last run, in seconds; null before the first has ended. */
   readonly lastSeconds: number | null;
 }
 
 export interface JobWatch {
-  /** A run starts; the returned function reports how it ended. */
+  /** Starts a run. The returned function records its outcome. */
   begin(name: string): (outcome: "done" | "failed") => void;
-  /** Every job that has started at least once, in order of their first runs. */
+  /** Returns every job that has started at least once, in order of their first runs. */
   list(): readonly JobHealth[];
 }
 
-/** This many failures in a row are no accident. */
+/** This many failures in a row are not a coincidence. */
 const FAILING_RUNS = 3;
-/** No run takes this long: it hangs. */
+/** A run that takes longer hangs. */
 const HANGS_AFTER_MS = 600_000;
 
 interface Kept {
   runs: number;
   failures: number;
   failuresInARow: number;
-  /** By `elapsedMs`. */
+  /** In milliseconds of `elapsedMs`. */
   beganMs: number | null;
   lastSuccessAt: Date | null;
   lastSeconds: number | null;
 }
 
 /**
- * Tracks how this process's jobs run. A job has one run at a time.
+ * Tracks the runs of this process's jobs. A job has one run at a time.
  * @param elapsedMs milliseconds since an arbitrary moment; never runs backwards
  */
 export function createJobWatch(now: () => Date, elapsedMs = () => now().getTime()): JobWatch {

@@ -12,8 +12,8 @@ export interface RunParts {
 export function runJobs(jobs: readonly Job[], { watch, log }: RunParts): () => Promise<void> {
   let isStopped = false;
   const started = jobs.map(({ name, everyMs, run, onWork }) => {
-    const bell = createWakeUp();
-    onWork?.(bell.ring);
+    const wakeUp = createWakeUp();
+    onWork?.(wakeUp.wake);
     const repeat = async () => {
       while (!isStopped) {
         const end = watch.begin(name);
@@ -24,14 +24,14 @@ export function runJobs(jobs: readonly Job[], { watch, log }: RunParts): () => P
             log.error({ err: error }, `the job ${name} failed; it will run again`);
           },
         );
-        await bell.wait(everyMs);
+        await wakeUp.wait(everyMs);
       }
     };
-    return { ended: repeat(), ring: bell.ring };
+    return { ended: repeat(), wake: wakeUp.wake };
   });
   return async () => {
     isStopped = true;
-    for (const { ring } of started) ring();
+    for (const { wake } of started) wake();
     await Promise.all(started.map(({ ended }) => ended));
     await Promise.all(jobs.map(({ idle }) => idle?.()));
   };

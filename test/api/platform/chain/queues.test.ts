@@ -156,30 +156,30 @@ describe("Wake-ups", () => {
   const turns = () => new Promise((done) => setImmediate(done));
   const AN_HOUR = 3_600_000;
 
-  test("A wait ends with the wake-up and not before", async () => {
-    const bell = createWakeUp();
+  test("A wait ends with the wake-up and nothing does before it", async () => {
+    const wakeUp = createWakeUp();
     let isOver = false;
-    const pause = bell.wait(AN_HOUR).then(() => {
+    const pause = wakeUp.wait(AN_HOUR).then(() => {
       isOver = true;
     });
     await turns();
     expect(isOver).toBe(false);
-    bell.ring();
+    wakeUp.wake();
     await pause;
   });
 
   test("Wake-ups without a waiter end exactly the next wait", async () => {
-    const bell = createWakeUp();
-    bell.ring();
-    bell.ring();
-    await bell.wait(AN_HOUR);
+    const wakeUp = createWakeUp();
+    wakeUp.wake();
+    wakeUp.wake();
+    await wakeUp.wait(AN_HOUR);
     let isOver = false;
-    const pause = bell.wait(AN_HOUR).then(() => {
+    const pause = wakeUp.wait(AN_HOUR).then(() => {
       isOver = true;
     });
     await turns();
     expect(isOver).toBe(false);
-    bell.ring();
+    wakeUp.wake();
     await pause;
   });
 });
