@@ -282,14 +282,15 @@ function areaOf({ blockSeconds, width }: Token, expected: Expected, { number: he
 }
 
 const LOOKS = { most: 100, underWay: 2, waitMs: 5 };
-/** A node may run a little behind the head that was noted on arrival. */
+/** A node may lag a little behind the head that was recorded on arrival. */
 const NEWEST_OVERLAP = 8;
-/** The most blocks that a glance covers: a payment that was just submitted is in one of the newest. */
+/** The most blocks in this call. A payment that was just submitted is in one of the newest. */
 const NEWEST_BLOCKS = 300n;
 
 /**
- * One call for the logs of all payments that are looked at together: those that were just submitted. Shows what has paid;
- * null says nothing, and the payment is looked at by itself.
+ * Returns a function that looks for just submitted payments in the newest logs, with one call for all that are
+ * requested together. It returns a payment's view if it has paid; null decides nothing, so that the payment needs its
+ * own search.
  */
 export function createNewestLogs(logs: LogReader, usdc: Address) {
   const look = async (payments: readonly Expected[]): Promise<readonly (View | null)[]> => {

@@ -213,7 +213,7 @@ export function createChain(
   // Some providers refuse a range with one answer to the whole batch, which viem cannot read.
   const logs = createLogReader({ client: single, mostBlocks: logBlockRange });
   const finality = createFinality(client);
-  const glance = createNewestLogs(logs, facts.usdc.address);
+  const newestLogs = createNewestLogs(logs, facts.usdc.address);
   const { blockSeconds } = facts;
   const usdc = {
     client: connect({ batch, retryCount: 0 }),
@@ -238,7 +238,7 @@ export function createChain(
     settlementState: discreet((settlement) => settlementState(client, finality.confirmed, settlement)),
     settlementStateNow: discreet((settlement) => settlementState(client, finality.readTwice, settlement)),
     look: discreet(async (expected) => {
-      const paid = expected.justSubmitted === true ? await glance(expected, await newestHead()) : null;
+      const paid = expected.justSubmitted === true ? await newestLogs(expected, await newestHead()) : null;
       if (paid !== null) return paid;
       const { view, head } = await findSettlement(usdc, expected, createAllowance(CALLS_A_LOOK));
       heads.saw("newest", head);

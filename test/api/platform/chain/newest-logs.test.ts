@@ -34,8 +34,8 @@ const expectedOf = ({ authorization: { from, to, ...terms } }: Signed, fromBlock
 });
 const logCalls = () => base.calls.byMethod().eth_getLogs ?? 0;
 
-test("One call finds the settlements of several concurrent lookups", async () => {
-  const glance = begin();
+test("One call finds several settlements of several concurrent lookups", async () => {
+  const newestLogs = begin();
   const [early, late, never] = [await sign(), await sign(), await sign()];
   const at = await headNumber();
   const first = await broadcast(chain, early);
@@ -45,7 +45,7 @@ test("One call finds the settlements of several concurrent lookups", async () =>
   const head = { number: await headNumber(), time: base.unixNow() };
   base.calls.reset();
   const asked = [expectedOf(late, middle), expectedOf(never, middle), expectedOf(early, at)];
-  const seen = await Promise.all(asked.map((one) => glance(one, head)));
+  const seen = await Promise.all(asked.map((one) => newestLogs(one, head)));
   expect(seen).toMatchObject([
     { nonce: "paid", settlement: { transaction: second, block: middle + 1 }, final: false },
     null,
@@ -54,7 +54,7 @@ test("One call finds the settlements of several concurrent lookups", async () =>
   expect(logCalls()).toBe(1);
 });
 
-test("A settlement is found by a node slightly behind the one that recorded the arrival", async () => {
+test("A settlement lags found by a node slightly behind the head recorded recorded the arrival", async () => {
   const signed = await sign();
   const transaction = await broadcast(chain, signed);
   const block = await headNumber();
@@ -71,7 +71,7 @@ test.each([
     const signed = await sign();
     const transaction = await broadcast(chain, signed);
     const [number, time] = [await headNumber(), base.unixNow()];
-    const glance = begin(accepted);
+    const newestLogs = begin(accepted);
     base.calls.reset();
     expect(await glance(expectedOf(signed, number - most + OVERLAP), { number, time })).toBeNull();
     expect(base.calls.total()).toBe(0);
