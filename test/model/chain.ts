@@ -141,8 +141,8 @@ export function views(
     }
     default: {
       if (off === "paired-transfer") return [{ nonce: "paid", settlement: settlementAt(1), final: false }];
-      const burnt = onChain === "spent, final" || off === "final-block-burns";
-      return [burnt ? { nonce: "dead", reason: "nonce_consumed" } : { nonce: "spent" }];
+      const consumed = onChain === "spent, final" || off === "final-block-burns";
+      return [consumed ? { nonce: "dead", reason: "nonce_consumed" } : { nonce: "spent" }];
     }
   }
 }

@@ -131,8 +131,8 @@ describe("A misbehaving registry", () => {
     await work();
     await client.setCode({ address: ERC8004.reputation, bytecode: code });
   }
-  /** Runs a pass that is estimated with the registry's real code and mined with the gas-burning one. */
-  async function burnt(): Promise<void> {
+  /** Runs a pass that is estimated with the registry's real code and mines with the gas-burning one. */
+  async function mineWhileBurning(): Promise<void> {
     await client.setAutomine(false);
     const passing = pass();
     await eventually(async () => (await client.getTxpoolStatus()).pending, 1);
@@ -160,7 +160,7 @@ describe("A misbehaving registry", () => {
     const first = await sent();
     const attempts = async () =>
       (await owner.query("SELECT attempt FROM publication WHERE agent = $1", [String(agent.id)])).rows[0].attempt;
-    await burnt();
+    await mineWhileBurning();
     await pass();
     expect([await sent(), await attempts()]).toEqual([first + 1, 0]);
     await chain.finalize();
@@ -171,7 +171,7 @@ describe("A misbehaving registry", () => {
       }, 1),
     );
     await owner.query("UPDATE publication SET attempt = 2 WHERE agent = $1", [String(agent.id)]);
-    await burnt();
+    await mineWhileBurning();
     await chain.finalize();
     await until(answer, ["failed", true]);
     expect([await sent(), await feedbackFor(chain, agent)]).toEqual([first + 2, []]);

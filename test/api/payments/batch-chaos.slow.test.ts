@@ -104,10 +104,16 @@ describe("Reorganizations", async () => {
     const [, moved, copied, canceled] = signed;
     const { answers, hash, failed, again } = await minedTogether(signed, spoiled);
     expect(await failed()).toBe(3);
-    const [one, reverted, paid, burnt, five] = (await Promise.all(answers)) as [Answer, Answer, Answer, Answer, Answer];
+    const [one, reverted, paid, consumed, five] = (await Promise.all(answers)) as [
+      Answer,
+      Answer,
+      Answer,
+      Answer,
+      Answer,
+    ];
     expect([one.status, paid.status, five.status]).toEqual([200, 200, 200]);
     expect(expectPaymentRequired(reverted)).toMatch(/mined and reverted/);
-    expectProblem(burnt, 503, "payment_pending");
+    expectProblem(consumed, 503, "payment_pending");
     const count = await sentByUs();
 
     await minedAgain(again);

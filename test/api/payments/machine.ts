@@ -20,7 +20,7 @@ export const UNUSED: View = { nonce: "unused" };
 export const SPENT: View = { nonce: "spent" };
 export const EXPIRED: View = { nonce: "dead", reason: "expired" };
 export const REVERTED: View = { nonce: "reverted", transaction: `0x${"33".repeat(32)}` };
-export const BURNT: View = { nonce: "dead", reason: "nonce_consumed" };
+export const CONSUMED: View = { nonce: "dead", reason: "nonce_consumed" };
 
 /** Returns a journal row in the given state, with an expired lease unless `change` overrides it. */
 export function row(state: State, change: Partial<Row> = {}): Row {

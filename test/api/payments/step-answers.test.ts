@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { Row, StepEvent } from "../../../api/payments/step-types.ts";
 import {
   BARRED,
-  BURNT,
   COMPLETED,
+  CONSUMED,
   CROWDED,
   chain,
   DONE,
@@ -134,7 +134,7 @@ describe("The same payment sent again", () => {
     [
       "settling, nonce consumed at a final block",
       row("settling"),
-      [DONE, chain(BURNT), DONE],
+      [DONE, chain(CONSUMED), DONE],
       "take settling → look → write void nonce_consumed → pay",
     ],
     ["settled, in work, reported as charged", live("settled"), [], "wait held charged"],

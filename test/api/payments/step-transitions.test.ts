@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Row, StepEvent } from "../../../api/payments/step-types.ts";
 import {
-  BURNT,
   COMPLETED,
+  CONSUMED,
   chain,
   DONE,
   ELSEWHERE,
@@ -125,7 +125,7 @@ describe("A fulfilled payment whose settlement is not final", () => {
     ["gone at a final block", [DONE, chain(EXPIRED), DONE], "take fulfilled → look → write void reversed → done"],
     [
       "spent elsewhere at a final block",
-      [DONE, chain(BURNT), DONE],
+      [DONE, chain(CONSUMED), DONE],
       "take fulfilled → look → write void reversed → done",
     ],
   ])("A fulfilled payment with this settlement takes the table's steps: %s", (_, outcomes, expected) =>
