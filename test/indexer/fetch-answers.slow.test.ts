@@ -140,7 +140,7 @@ describe("over HTTP", async () => {
     refusals.push("86400");
     expect(await provider.ask("eth_chainId", [], Number)).toBe(8453);
     expect(await provider.ask("eth_chainId", [], Number)).toBe(8453);
-    expect(told).toEqual([expect.stringMatching(/^[^ ]+: HTTP 429.* It is asked again in 600 s$/)]);
+    expect(told).toEqual([expect.stringMatching(/^[^ ]+: HTTP 429.* Next request in 600 s$/)]);
   });
 
   test("what would fill the memory ends before it does, compressed or not", async () => {

@@ -11,9 +11,9 @@ import {
 import type { Address, Hex } from "../wallet.ts";
 import { keccak256 } from "./typed-data.ts";
 
-// The package's index would load 40 MB besides.
+// The package's index would load 40 MB more.
 
-/** Bitcoin's libsecp256k1 as WebAssembly; the seed blinds what it computes with private keys. */
+/** Bitcoin's libsecp256k1 as WebAssembly. The seed blinds its computations with private keys. */
 const curve = await instantiateSecp256k1(randomBytes(32));
 
 /**
@@ -27,8 +27,8 @@ export function signDigest(digest: Hex, privateKey: Hex): Hex {
 }
 
 /**
- * The account whose key made a signature of 65 bytes r, s, v over a 32-byte digest. Null if nobody's did: v is neither
- * 27 nor 28, r or s is zero or not below the order, or no point of the curve has r. A high s counts like a low one.
+ * Recovers the account that made a 65-byte signature (r, s, v) over a 32-byte digest. Null if there is none: v is not
+ * 27 or 28, r or s is zero or not below the order, or no point of the curve has r. A high s is accepted like a low one.
  */
 export function signerOf(digest: Hex, signature: Hex): Address | null {
   const bytes = bytesOf(signature);
@@ -38,19 +38,19 @@ export function signerOf(digest: Hex, signature: Hex): Address | null {
   return typeof publicKey === "string" ? null : addressOf(publicKey);
 }
 
-/** The account of a 32-byte private key. Throws if the key is zero or not below the order. */
+/** Returns the address of a 32-byte private key. Throws if the key is zero or not below the order. */
 export function accountOf(privateKey: Hex): Address {
   const publicKey = curve.derivePublicKeyUncompressed(bytesOf(privateKey));
   if (typeof publicKey === "string") throw new Error(publicKey);
   return addressOf(publicKey);
 }
 
-/** The last 20 bytes of the Keccak-256 of an uncompressed public key without its first byte. */
+/** Returns the last 20 bytes of the Keccak-256 of an uncompressed public key without its first byte. */
 const addressOf = (publicKey: Uint8Array): Address => `0x${keccak256(publicKey.subarray(1)).slice(-40)}`;
 
 const bytesOf = (hex: Hex): Uint8Array => Buffer.from(hex.slice(2), "hex");
 
-/** What EIP-712 signs. */
+/** A message to sign by EIP-712. */
 export interface TypedMessage {
   readonly domain: TypedDataDomain;
   readonly types: Readonly<Record<string, readonly TypedDataParameter[]>>;
@@ -58,29 +58,29 @@ export interface TypedMessage {
   readonly message: object;
 }
 
-/** viem wants a message whose type has an index signature. */
+/** Casts the message, because viem wants one whose type has an index signature. */
 export const asTypedData = (typed: TypedMessage): TypedDataDefinition => typed as TypedDataDefinition;
 
-/** An account that signs for the service, wherever its key is. Rejects while nothing can be signed. */
+/** An account that signs for the service, wherever its key is. Rejects while it cannot sign. */
 export interface SigningAccount {
   /** In lower case. */
   readonly address: Address;
   /**
-   * 65 bytes r, s, v, with s in the lower half of the order and v 27 or 28.
+   * Returns 65 bytes r, s, v, with s in the lower half of the order and v 27 or 28.
    * @param digest of the data, where it is known
    */
   signTypedData(typed: TypedMessage, digest?: Hex): Promise<Hex>;
-  /** The signed transaction, ready to be broadcast. */
+  /** Returns the signed transaction, ready to be broadcast. */
   signTransaction(transaction: TransactionSerializableEIP1559): Promise<Hex>;
 }
 
-/** An account whose key is here: it signs byte for byte as viem's `privateKeyToAccount` does, in a third of the time. */
+/** An account with a local key. It signs byte for byte as viem's `privateKeyToAccount` does, in a third of the time. */
 export interface Account extends SigningAccount {
   /** Signs a 32-byte digest: 65 bytes r, s, v. */
   readonly sign: (digest: Hex) => Hex;
 }
 
-/** The account of a 32-byte private key. Throws if there is no such key. */
+/** Creates the account of a 32-byte private key. Throws if the key is not valid. */
 export function createAccount(privateKey: Hex): Account {
   const sign = (digest: Hex) => signDigest(digest, privateKey);
   return {

@@ -15,7 +15,7 @@ const TYPES = {
   ],
 } as const;
 
-/** The typed data (EIP-712) the payer signs, under the network's USDC domain. */
+/** Returns the typed data (EIP-712) that the payer signs, under the network's USDC domain. */
 export const authorizationTypedData = (authorization: Authorization, { usdc, chainId }: NetworkFacts) => ({
   domain: { name: usdc.name, version: usdc.version, chainId, verifyingContract: usdc.address },
   types: TYPES,
@@ -23,7 +23,7 @@ export const authorizationTypedData = (authorization: Authorization, { usdc, cha
   message: authorization,
 });
 
-/** What a payer signs to have USDC moved: by anybody, or by the payee alone (EIP-3009). */
+/** The EIP-3009 types that move USDC: one that any account may submit, and one that only the payee may. */
 export type AuthorizationType = "TransferWithAuthorization" | "ReceiveWithAuthorization";
 
 const TYPE_HASHES: Readonly<Record<AuthorizationType, string>> = {
@@ -32,7 +32,7 @@ const TYPE_HASHES: Readonly<Record<AuthorizationType, string>> = {
 };
 const domainHashes = memoize<string>(16);
 
-/** The EIP-712 digest of an authorization: what all of a network's share is hashed once. */
+/** Returns the EIP-712 digest of an authorization. The parts that a network's authorizations share are hashed once. */
 export function authorizationDigest(
   { from, to, value, validAfter, validBefore, nonce }: Authorization,
   { id, chainId, usdc: { name, version, address } }: NetworkFacts,
@@ -44,7 +44,7 @@ export function authorizationDigest(
   return typedDigest(domain, TYPE_HASHES[type] + words.join(""));
 }
 
-/** The authorization as x402 payloads carry it, with integers as decimal strings. */
+/** Returns the authorization as in x402 payloads, with integers as decimal strings. */
 export const authorizationWire = (authorization: Authorization) => ({
   from: authorization.from,
   to: authorization.to,
@@ -54,5 +54,5 @@ export const authorizationWire = (authorization: Authorization) => ({
   nonce: authorization.nonce,
 });
 
-/** How long an authorization must still be valid when it arrives; with less, it might expire while it settles. */
+/** The minimum remaining validity of an authorization on arrival. With less, it might expire while it settles. */
 export const WINDOW_MARGIN_SECONDS = 20;

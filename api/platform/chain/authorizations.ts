@@ -16,11 +16,11 @@ import type { Expected, Head, Settlement, View } from "./view.ts";
 const [USED, TRANSFER] = usdcEventsAbi;
 const [CANCELED] = parseAbi(["event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)"]);
 
-/** What ends an authorization's nonce (EIP-3009): it is used, or its payer cancels it. */
+/** The events that end an authorization's nonce (EIP-3009): its use, and its cancellation by the payer. */
 const [AUTHORIZATION_USED, AUTHORIZATION_CANCELED] = [toEventSelector(USED), toEventSelector(CANCELED)];
 const TRANSFERRED = toEventSelector(TRANSFER);
 
-/** Who signed an authorization, and its nonce: together they are used at most once. Both in lower case. */
+/** The signer and the nonce of an authorization, which together are used at most once. Both in lower case. */
 export interface NonceKey {
   readonly payer: Address;
   readonly nonce: Hex;
@@ -30,19 +30,19 @@ const topic = (account: Address): Hex => padHex(account, { size: 32 });
 
 const ENDS: readonly (Hex | undefined)[] = [AUTHORIZATION_USED, AUTHORIZATION_CANCELED];
 
-/** The log that ended a nonce, if it is among these. A nonce ends only once. */
+/** Returns the log that ended a nonce, if it is among these. A nonce ends only once. */
 export function endIn<Mined extends Log<bigint, number, false>>(
   logs: readonly Mined[],
   { payer, nonce }: NonceKey,
 ): Mined | undefined {
   const from = topic(payer);
-  // Of the logs of many payments, nearly all have another nonce: that is compared first.
+  // Compared first, because nearly all logs of many payments have another nonce.
   return logs.find(({ topics }) => topics[2] === nonce && topics[1] === from && ENDS.includes(topics[0]));
 }
 
 export const isCancellation = ({ topics }: Log): boolean => topics[0] === AUTHORIZATION_CANCELED;
 
-/** The transfer that a use made: USDC logs it right after the use. Null if that log is not among these. */
+/** Returns the transfer of a use, which USDC logs right after it. Null if that log is not among these. */
 export function transferAfter(
   logs: readonly Log<bigint, number, false>[],
   end: Log<bigint, number, false>,
@@ -59,13 +59,16 @@ export function transferAfter(
   return found === undefined || to === undefined ? null : { to: `0x${to.slice(-40)}`, value: BigInt(found.data) };
 }
 
-/** The logs that end one nonce: at most one exists. */
+/** Returns a filter for the logs that end one nonce. At most one exists. */
 export const endFilter = (usdc: Address, { payer, nonce }: NonceKey): LogFilter => ({
   address: usdc,
   topics: [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], topic(payer), nonce],
 });
 
-/** The ends of the nonces and the payers' transfers to us in one call: of two, one might come from a node that lags. */
+/**
+ * Returns a filter for the ends of the nonces and the payers' transfers to us, in one call, because the second of two
+ * calls might reach a lagging node.
+ */
 const settlementFilter = (usdc: Address, payments: readonly (NonceKey & { readonly payTo: Address })[]): LogFilter => ({
   address: usdc,
   topics: [
@@ -75,35 +78,37 @@ const settlementFilter = (usdc: Address, payments: readonly (NonceKey & { readon
   ],
 });
 
-/** How long before a payment's arrival its authorization may have been used, and how long it is valid after it. */
+/**
+ * The time before a payment's arrival in which its authorization may have been used, and the longest validity after it.
+ */
 const DAY_SECONDS = 86_400;
-/** A node may run a little behind the head that was noted on arrival. */
+/** A node may lag a little behind the head that was recorded on arrival. */
 const OVERLAP = 8n;
-/** What is in the newest blocks is not final, so nobody has to be asked. */
+/** The newest blocks are not final, so finality is not checked for them. */
 const UNSETTLED_BLOCKS = 2n;
 
 /** USDC on one chain. */
 export interface Token {
-  /** Never repeats a call by itself. */
+  /** Never repeats a call on its own initiative. */
   readonly client: NodesClient;
   readonly usdc: Address;
   readonly blockSeconds: number;
   readonly finality: Finality;
   readonly search: ReturnType<typeof createLogSearch>;
-  /** How many blocks one call for logs may cover. */
+  /** Returns the number of blocks that one call for logs may cover. */
   readonly width: () => bigint;
 }
 
 export interface Look {
   readonly view: View;
-  /** The head at the time, as the node that was asked first knows it. */
+  /** The head that the first node knew at the time. */
   readonly head: Head;
 }
 
 /**
- * What the chain shows of an authorization. The nonce's state comes first, in one call that also says at which block it
- * was read; logs are searched only for a nonce that is used. Whatever cannot be undone rests on three answers that were
- * requested one after the other: nodes behind one address lag, have holes, and may be on a branch that the chain has left.
+ * Returns the chain's view of an authorization. The nonce's state comes first, in one call that also returns the block
+ * it was read at. Logs are searched only for a used nonce. An irreversible result needs three answers to successive
+ * requests, because nodes behind one address lag, have gaps, and may be on an abandoned branch.
  */
 export async function findSettlement(token: Token, expected: Expected, allowance: Allowance): Promise<Look> {
   const seen = await readNonce(token, { expected, allowance, reading: 0 });
@@ -124,7 +129,7 @@ export async function findSettlement(token: Token, expected: Expected, allowance
 
 interface NonceState {
   readonly used: boolean;
-  /** The block that it was read at. */
+  /** The block at which it was read. */
   readonly number: bigint;
   readonly time: bigint;
 }
@@ -136,7 +141,7 @@ interface Read {
   readonly reading: number;
 }
 
-/** State, block and time in one call, so that they come from one node at one block. */
+/** Reads state, block, and time in one call, so that they come from one node at one block. */
 function readNonce(
   { client, usdc }: Token,
   { expected: { payer, nonce }, allowance, reading }: Read,
@@ -157,8 +162,9 @@ interface Seen {
 const UNUSED: View = { nonce: "unused" };
 
 /**
- * An unused nonce is over once a final block's time has reached `validBefore` and nodes that have this block still show
- * the nonce unused: of three readings in a row, none may show it used. Two nodes may be on a branch that the chain has left.
+ * Decides on an unused nonce. It is over once a final block's time has reached `validBefore` and nodes that have this block
+ * still show it unused. Any of three readings in a row that shows it used refutes that. Two nodes may be on an abandoned
+ * branch.
  */
 async function unused(token: Token, looked: Seen): Promise<View> {
   const { expected, seen, allowance } = looked;
@@ -169,7 +175,7 @@ async function unused(token: Token, looked: Seen): Promise<View> {
   return final === null ? UNUSED : agreed(token, looked, ({ number }) => number >= final.number);
 }
 
-/** `isEnough` tells whether a reading was made late enough to count. */
+/** `isEnough` is true for a reading at a block late enough to count. */
 async function agreed(
   token: Token,
   { expected, seen, allowance }: Seen,
@@ -184,8 +190,8 @@ async function agreed(
 }
 
 /**
- * A final block that is far enough, if one is known. If not, what is final is read for the next look: between readings that
- * must come from nodes in turn, nothing else may be asked.
+ * Returns a known final block that is late enough. Otherwise the final block is read for the next look, because no
+ * other read may come between readings that must use nodes in turn.
  */
 async function finalSince(
   { finality }: Token,
@@ -198,7 +204,7 @@ async function finalSince(
   return null;
 }
 
-/** The log that ended a nonce, and whether the very next log is the Transfer that pays us. */
+/** The log that ended a nonce, and whether the next log is the transfer that pays us. */
 interface Use {
   readonly end: MinedLog;
   readonly isPaid: boolean;
@@ -221,8 +227,8 @@ const settlementOf = ({
 });
 
 /**
- * Whether the use is in a final block: right after the logs, its transaction's receipt says the same of it, and a third node
- * does not show another block at its height.
+ * Whether the use is in a final block. The transaction's receipt, read right after the logs, must match, and a third
+ * node must not show another block at its height.
  */
 async function isConfirmed(token: Token, { expected, seen, allowance }: Seen, { end, isPaid }: Use): Promise<boolean> {
   if (seen.number - end.blockNumber < UNSETTLED_BLOCKS) return false;
@@ -232,25 +238,25 @@ async function isConfirmed(token: Token, { expected, seen, allowance }: Seen, { 
     const final = await finalSince(token, allowance, ({ number }) => number >= blockNumber);
     if (final === null || allowance.left() < READINGS - 1) return false;
     const receipt = await spending(allowance, () => forReading(client, 1).getTransactionReceipt({ hash }));
-    // Another contract in the same transaction may log the same words.
+    // Another contract in the same transaction may log the same topics.
     const ofToken = receipt.logs.filter(({ address }) => address === end.address);
     const again = useIn(ofToken, expected);
     if (receipt.blockHash !== blockHash || again?.end.logIndex !== end.logIndex || again.isPaid !== isPaid)
       return false;
     if (allowance.left() === 0) return false;
     allowance.spend();
-    // A node that has not come so far, or has pruned the block, says nothing.
+    // A node that has not reached the block, or has pruned it, proves nothing.
     const third = await forReading(client, 2)
       .getBlock({ blockNumber })
       .catch(() => null);
     return third === null || third.hash === blockHash;
   } catch {
-    // The settlement has been seen; only that it is final has not.
+    // The settlement has been seen. Only its finality is open.
     return false;
   }
 }
 
-/** What newly mined logs show of a payment: null unless it has paid. Nothing of it is final. */
+/** Returns the view of a payment in newly mined logs; null unless it has paid. It is never final. */
 function settlementIn(logs: readonly MinedLog[], expected: Expected): View | null {
   const use = useIn(logs, expected);
   return use?.isPaid ? { nonce: "paid", settlement: settlementOf(use), final: false } : null;
@@ -264,8 +270,8 @@ function useIn(logs: readonly MinedLog[], expected: Expected): Use | null {
 }
 
 /**
- * From a day before the payment's arrival until its window closed. A payment that arrived in time was settled right
- * afterwards; one that arrived too late was settled just before `validBefore`.
+ * Returns the blocks from a day before the payment's arrival until its window closed. A payment that arrived in time
+ * was settled right afterwards; one that arrived too late was settled just before `validBefore`.
  */
 function areaOf({ blockSeconds, width }: Token, expected: Expected, { number: head, time }: NonceState): SearchArea {
   const blocks = (seconds: bigint) => seconds / BigInt(blockSeconds);

@@ -1,12 +1,12 @@
 import { LRUCache } from "lru-cache";
 
-/** When what waits sets out. */
+/** When to send the waiting items. */
 export interface BatchLimits {
-  /** The most that go together. */
+  /** The most items in one batch. */
   readonly most: number;
-  /** How many groups may be under way. */
+  /** The most batches under way. */
   readonly underWay: number;
-  /** How long the first waits while another group is under way, in milliseconds. */
+  /** How long the first item waits for a batch under way, in milliseconds. */
   readonly waitMs: number;
 }
 
@@ -18,8 +18,9 @@ interface Waiting<In, Out> {
 }
 
 /**
- * Collects what arrives while others are under way. With nothing under way it goes at once, with what arrived in the same
- * turn of the event loop; else when that is back, when it is full, or when the first has waited long enough.
+ * Collects the items that arrive while other batches are under way. If none is, the batch is sent immediately, with all
+ * items from the same turn of the event loop. Otherwise it is sent when one comes back, when it is full, or when its
+ * first item has waited long enough.
  * @param work returns an outcome for each item, in their order
  */
 export function createBatcher<In, Out>(
@@ -66,12 +67,12 @@ export function createBatcher<In, Out>(
 
 const REMEMBERED = 1_000;
 
-/** Answers a question that was just asked, or is being asked, with the same answer. Failures are asked again. */
+/** Shares the answer to a question that is being asked or was just asked. Failures are not cached. */
 export interface Recent<Value> {
   (question: string, ask: () => Promise<Value>): Promise<Value>;
-  /** The answer that it would give without asking; null for none. */
+  /** Returns the cached answer without asking; null if there is none. */
   known(question: string): Promise<Value> | null;
-  /** Takes an answer that was found in another way. */
+  /** Caches an answer from another source. */
   saw(question: string, answer: Value): void;
 }
 
@@ -94,7 +95,7 @@ export function createRecent<Value>(keptMs: number): Recent<Value> {
 
 const KEYS_REMEMBERED = 10_000;
 
-/** Remembers names for a while; of very many, the latest. */
+/** Remembers names for a while, up to a limit, beyond which the oldest are dropped. */
 export function createShortMemory(forMs: number) {
   const names = new LRUCache<string, true>({ max: KEYS_REMEMBERED, ttl: forMs });
   return {

@@ -20,7 +20,7 @@ interface Asked extends FailedPayment {
 }
 
 /**
- * Reads what is left of a payment whose transaction was mined without settling it. Rejects if the node has not seen the
+ * Reads the state of a payment whose transaction was mined without settling it. Rejects if the node has not seen the
  * transaction's block.
  */
 async function afterFailure(client: PublicClient, asked: Asked): Promise<Failed> {
@@ -34,8 +34,9 @@ async function afterFailure(client: PublicClient, asked: Asked): Promise<Failed>
 }
 
 /**
- * Only what a payer controls is its doing: its balance, and the code of its account. A block outside of the window, USDC's
- * own refusals, and a batch that reverted as a whole are not. A failure that the block's state does not explain is not either.
+ * Whether the payer caused the failure. It controls only its balance and the code of its account. It does not control
+ * the time of the block, USDC's own refusals, or a batch that reverted as a whole. A failure that the block's state
+ * does not explain is not attributed to it either.
  */
 async function isPayersDoing(client: PublicClient, asked: Asked, receipt: TransactionReceipt): Promise<boolean> {
   if (receipt.status === "reverted" && isBatch(receipt.to)) return false;
@@ -62,9 +63,9 @@ async function causesAt(client: PublicClient, { usdc, payer, payTo }: Asked, blo
   return { time, balance: of(balance), isRefusedByUsdc: refusals.some(of), hasCode };
 }
 
-/** How long one reading serves everyone. */
+/** How long one reading is shared. */
 const FRESH_MS = 2_000;
-/** Two readings further apart are not compared: the older one would hold everything up. */
+/** Two readings further apart are not compared, because the older one would delay everything. */
 const PAIRED_MS = 60_000;
 
 export interface FinalBlock {
@@ -76,16 +77,19 @@ export interface FinalBlock {
 
 /** The block that the node tags `finalized`. */
 export interface Finality {
-  /** One reading made now; it fails while the node does not answer. */
+  /** Makes one reading; fails while the node does not answer. */
   latest(): Promise<FinalBlock>;
-  /** The older of two readings made now, for work that comes along rarely. */
+  /** Makes two readings and returns the older one, for work that is rare. */
   readTwice(): Promise<FinalBlock>;
   /**
-   * The older of two readings that were requested separately: nodes behind one address may disagree about what is final.
-   * The newer one serves everyone for two seconds. Null if the allowance does not cover the missing ones.
+   * Returns the older of two readings from separate requests, because nodes behind one address may disagree about the
+   * final block. The newer one is shared for two seconds. Null if the allowance does not cover the missing readings.
    */
   confirmed(allowance?: Allowance): Promise<FinalBlock | null>;
-  /** The newest that two readings have shown, however long ago: it stays final, and costs no call. Null for none so far. */
+  /**
+   * Returns the newest block that two readings have confirmed, however old, without a call, because it stays final.
+   * Null if there is none yet.
+   */
   known(): FinalBlock | null;
 }
 
@@ -142,8 +146,9 @@ const newer = (one: FinalBlock | null, other: FinalBlock): FinalBlock =>
   one !== null && one.number > other.number ? one : other;
 
 /**
- * A final block never changes: once its hash matches the settlement's, it always will. That is concluded from three nodes
- * in turn, of which none may show another block. While the block is not final, one node that shows it is enough.
+ * Returns the state of a settlement's block. A final block never changes, so once its hash matches the settlement's, it
+ * always will. That takes three nodes in turn, of which none may show another block. While the block is not final, one
+ * node that shows it is enough.
  */
 export async function settlementState(
   client: NodesClient,
@@ -162,7 +167,7 @@ export async function settlementState(
 }
 
 const HEAD_CACHE_MS = 500;
-/** What one look at a payment may cost, whatever its age. */
+/** The most calls for one look at a payment, whatever its age. */
 const CALLS_A_LOOK = 4;
 
 export interface ChainReader
@@ -178,7 +183,7 @@ export interface ChainReader
 }
 
 export interface ChainSettings {
-  /** One node's, or those of several in the order in which they are asked. */
+  /** One node's URL, or several in order of preference. */
   readonly rpcUrl: string | readonly string[];
   /** The most blocks to ask for in one `eth_getLogs`. */
   readonly logBlockRange: number;
@@ -187,8 +192,8 @@ export interface ChainSettings {
 }
 
 /**
- * Reads one chain over JSON-RPC, batching concurrent calls. Transfers are found by (payer, nonce), never by a reported
- * hash.
+ * Creates the reader of one chain over JSON-RPC, which batches concurrent calls. Transfers are found by (payer, nonce),
+ * never by a reported hash.
  */
 export function createChain(
   network: Network,
@@ -210,7 +215,7 @@ export function createChain(
   const newestHead = () => heads("newest", () => client.getBlock().then(asHead));
   const single = connect({});
   const signatures = createContractSignatures(client, single);
-  // Some providers refuse a range with one answer to the whole batch, which viem cannot read.
+  // Some providers refuse a range with one response to the whole batch, which viem cannot read.
   const logs = createLogReader({ client: single, mostBlocks: logBlockRange });
   const finality = createFinality(client);
   const newestLogs = createNewestLogs(logs, facts.usdc.address);

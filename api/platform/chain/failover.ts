@@ -11,21 +11,21 @@ import { currentTurn } from "./nodes.ts";
 import { createBatchFetch, rpcFetch } from "./rpc.ts";
 
 /**
- * `ready` nodes are asked in their order, `away` ones only when no other is left. `unread` and `wrong` ones are not asked: their chain
- * id could not be read yet, or is another chain's.
+ * `ready` nodes are used in their order, and `away` ones only when no other is left. `unread` and `wrong` ones are not
+ * used, because their chain id could not be read yet, or belongs to another chain.
  */
 export type NodeState = "ready" | "away" | "unread" | "wrong";
 
 /** One of a chain's nodes. */
 export interface RpcNode {
-  /** Its place in the variable, counted from 1. Its URL may hold a key, so the place is its name. */
+  /** Its position in the variable, counted from 1. Its URL may contain a key, so the position is its name. */
   readonly rank: number;
   readonly state: () => NodeState;
-  /** Asks this node alone. */
+  /** A client of this node alone. */
   readonly client: PublicClient;
 }
 
-/** What a check of a node has found. `chainId` is null if the node did not answer. */
+/** The result of a check. `chainId` is null if the node did not answer. */
 export interface NodeCheck {
   readonly rank: number;
   readonly chainId: number | null;
@@ -33,26 +33,26 @@ export interface NodeCheck {
 
 export interface RpcNodes {
   readonly list: readonly RpcNode[];
-  /** From now on, only checks ask the nodes. */
+  /** From now on, only checks may call the nodes. */
   hold(): void;
-  /** The transport whose requests begin with this node of those that are ready, counted from 0, and go on with the next ones. */
+  /** Returns a transport that tries the ready nodes in turn, beginning with this one, counted from 0. */
   transport(turn: number, terms: HttpTransportConfig): Transport;
   /**
-   * Reads the chain id of every node. One that has not answered is not asked until it has; what is found then, and whenever
-   * a node comes back, is heard.
+   * Reads the chain id of every node. A node is not used until it has answered. `heard` receives the result then, and
+   * whenever a node comes back.
    */
   check(heard: (found: NodeCheck) => void): Promise<readonly NodeCheck[]>;
 }
 
 const TIMEOUT_MS = 10_000;
-/** With another node to go to, one that does not answer is given up sooner. */
+/** The timeout of a request that another node can take over. */
 const FAILOVER_TIMEOUT_MS = 4_000;
-/** How often a node that is away is asked whether it is back. */
+/** The interval at which a node that is away is tried again. */
 const RETURN_MS = 1_000;
-/** With any other error status, a provider is busy, unpaid, or has lost its own nodes. These two reject the request itself. */
+/** 400 and 413 reject the request itself. With any other error status, a provider is busy, unpaid, or has lost its own nodes. */
 const isRefusal = (status: number): boolean => status >= 400 && status !== 400 && status !== 413;
 
-/** The nodes behind these URLs, in the order in which they are asked. */
+/** Opens the nodes behind these URLs, in order of preference. */
 export function openNodes(urls: readonly string[], chainId: number): RpcNodes {
   const timeout = urls.length > 1 ? FAILOVER_TIMEOUT_MS : TIMEOUT_MS;
   let hear: ((found: NodeCheck) => void) | null = null;
@@ -63,16 +63,16 @@ export function openNodes(urls: readonly string[], chainId: number): RpcNodes {
     const node = { rank: place + 1, state: "ready" as NodeState };
     const send = createBatchFetch(rpcFetch);
     const leave = () => {
-      // Without another node, whoever asks next finds out whether it is back.
+      // A single node stays in use, so that the next request finds out whether it is back.
       if (node.state !== "ready" || urls.length === 1) return;
       node.state = "away";
       awaitReturn();
     };
     const fetchFn: typeof rpcFetch = async (to, init) => {
-      if (isHeld) throw new Error(`node ${node.rank} is not asked yet`);
+      if (isHeld) throw new Error(`node ${node.rank} is not in use yet`);
       if (node.state === "unread" || node.state === "wrong")
         throw new Error(
-          `node ${node.rank} is not asked: its chain id ${node.state === "wrong" ? "is wrong" : "has not been read"}`,
+          `node ${node.rank} is not in use, because its chain id ${node.state === "wrong" ? "is wrong" : "has not been read"}`,
         );
       try {
         const response = await send(to, init);
@@ -108,7 +108,7 @@ export function openNodes(urls: readonly string[], chainId: number): RpcNodes {
     }, RETURN_MS).unref();
   };
 
-  /** Those that are ready take turns; the others come last, in case all have just been lost. */
+  /** Rotates the ready nodes. The others come last, in case all ready ones have just failed. */
   const order = (turn: number) => {
     const ready = nodes.filter(({ node }) => node.state === "ready");
     const first = ready.length === 0 ? 0 : turn % ready.length;
@@ -142,9 +142,9 @@ export function openNodes(urls: readonly string[], chainId: number): RpcNodes {
   };
 }
 
-/** A client, and where its chain has several nodes, the same client beginning with another of them. */
+/** A client that, if its chain has several nodes, can begin with another one. */
 export type NodesClient = PublicClient & { readonly beginningWith?: (turn: number) => PublicClient };
 
-/** The client for one of several readings that must agree: each is made by another node, where there are several. */
+/** Returns the client for one of several readings that must agree. Each uses another node, if there are several. */
 export const forReading = (client: NodesClient, reading: number): PublicClient =>
   client.beginningWith?.(reading) ?? client;

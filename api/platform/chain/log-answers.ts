@@ -1,15 +1,15 @@
 import { numberToHex, toEventSelector } from "viem";
 import type { Provider } from "./provider.ts";
 
-// USDC's logs. Whether an answer is true cannot be seen here, only whether it answers the question.
+// USDC's logs. These checks cannot tell whether an answer is true, only whether it fits the request.
 
 export const TRANSFER_TOPIC = toEventSelector("Transfer(address,address,uint256)");
 export const USED_TOPIC = toEventSelector("AuthorizationUsed(address,bytes32)");
 
-/** A log as it was asked for. Addresses and hashes are in lower case. */
+/** A requested log. Addresses and hashes are in lower case. */
 export interface Log {
   readonly block: number;
-  /** In its block. */
+  /** The index in its block. */
   readonly index: number;
   readonly blockHash: string;
   readonly transaction: string;
@@ -27,15 +27,15 @@ export interface Blocks {
   readonly last: number;
 }
 
-/** An answer that cannot be one to its question: another node is asked. */
+/** A response that cannot be right, so that another node is called. */
 export class WrongAnswerError extends Error {
   override readonly name = "WrongAnswerError";
 }
 
 const WORD = /^0x[0-9a-f]{64}$/;
-/** An amount of at most 63 bits, which is more than there is of USDC. */
+/** An amount of at most 63 bits, more than the supply of USDC. */
 const AMOUNT = /^0x0{48}[0-7][0-9a-f]{15}$/;
-/** Topics of `Transfer` and of `AuthorizationUsed`. */
+/** The number of topics of `Transfer` and of `AuthorizationUsed`. */
 const TOPICS = 3;
 const MOST_INDEX = 2 ** 20 - 1;
 
@@ -44,7 +44,7 @@ const isWithin = (value: number, low: number, high: number): boolean =>
   Number.isInteger(value) && value >= low && value <= high;
 const isWord = (value: unknown): value is string => typeof value === "string" && WORD.test(value);
 
-/** A log's place in the chain, as a number: logs are in the order of their places. */
+/** Returns a log's position on the chain as a number that sorts. */
 export const placeOf = ({ block, index }: Pick<Log, "block" | "index">): number => block * (MOST_INDEX + 1) + index;
 
 const inOrder = (logs: readonly Log[]): readonly Log[] => logs.toSorted((a, b) => placeOf(a) - placeOf(b));
@@ -52,7 +52,7 @@ const inOrder = (logs: readonly Log[]): readonly Log[] => logs.toSorted((a, b) =
 interface Question extends Blocks {
   /** In lower case. */
   readonly address: string;
-  /** For each topic that is asked for, its accepted values; null if all are. */
+  /** For each topic of the filter, its accepted values; null for any. */
   readonly wanted: readonly (ReadonlySet<unknown> | null)[];
 }
 
@@ -75,8 +75,8 @@ function logOf(answer: unknown, { first, last, address, wanted }: Question): Log
 }
 
 /**
- * The logs of an answer to this question, in the order of the chain.
- * @throws WrongAnswerError if it has others, one of them twice, or two hashes for a block
+ * Returns the logs of a response, in the order of the chain.
+ * @throws WrongAnswerError if a log does not match the filter, appears twice, or contradicts the hash of its block
  */
 export function readLogAnswer(answer: unknown, { address, topics }: LogFilter, blocks: Blocks): readonly Log[] {
   if (!Array.isArray(answer)) throw new WrongAnswerError("the answer is no list of logs");
@@ -117,6 +117,6 @@ export const paramsOf = (filter: LogFilter, { first, last }: Blocks): readonly u
   { ...filter, fromBlock: numberToHex(first), toBlock: numberToHex(last) },
 ];
 
-/** The logs of these blocks in the order of the chain, in one request. @throws TooMuchError */
+/** Returns the logs of these blocks in the order of the chain, in one request. @throws TooMuchError */
 export const askLogs = (provider: Pick<Provider, "ask">, filter: LogFilter, blocks: Blocks): Promise<readonly Log[]> =>
   provider.ask("eth_getLogs", paramsOf(filter, blocks), (answer) => readLogAnswer(answer, filter, blocks));

@@ -3,14 +3,16 @@ import { type BlockRange, type LogFilter, type LogReader, larger, type MinedLog,
 import { asReading } from "./nodes.ts";
 import type { Allowance } from "./pace.ts";
 
-/** Beyond this depth a node that answers has long had a block's logs. */
+/** Beyond this depth, a node that answers has had a block's logs for a long time. */
 const SETTLED_SECONDS = 1_800;
-/** How long an empty answer about newer blocks is believed. */
+/** How long an empty answer about newer blocks counts. */
 const BELIEVED_MS = 60_000;
-/** Positions are small, and losing one costs only a repeated search. */
+/** Positions are small, and a lost one only costs another search. */
 const REMEMBERED = 10_000;
 
-/** Where a log may be, and where it probably is: the first page begins (`up`) or ends (`down`) at `start`. */
+/**
+ * The blocks that may contain a log. The first page begins (`up`) or ends (`down`) at `start`, where it most likely is.
+ */
 export interface SearchArea extends BlockRange {
   readonly start: bigint;
   readonly first: "up" | "down";
@@ -18,30 +20,30 @@ export interface SearchArea extends BlockRange {
 }
 
 export interface Search<Found> {
-  /** Names what is looked for, so that the next search continues where this one stopped. */
+  /** Identifies the log, so that the next search continues where this one stopped. */
   readonly key: string;
   readonly filter: LogFilter;
   readonly area: SearchArea;
-  /** What a page shows; null if it is not there. */
+  /** Returns the log's result from a page; null if it is not there. */
   readonly read: (logs: readonly MinedLog[]) => Found | null;
   readonly blockOf: (found: Found) => bigint;
   readonly allowance: Allowance;
-  /** How many nodes to ask for the likeliest page before the others; default 1. */
+  /** How many nodes to try for the likeliest page before the others; default 1. */
   readonly nodes?: number;
 }
 
-/** `unfinished`: more calls are needed. `nowhere`: a minute of complete searches has found nothing. */
+/** `unfinished`: more calls are needed. `nowhere`: complete searches over a minute did not find it. */
 export type SearchResult<Found> = { readonly found: Found } | "unfinished" | "nowhere";
 
 interface Position {
-  /** Blocks that have been searched without a result; null for none. */
+  /** The blocks searched without a result; null if there are none. */
   covered: BlockRange | null;
   coveredSince: number;
-  /** When the log was first missed. */
+  /** When a search first failed to find the log. */
   missedSince: number;
   /** The block in which it was last found. */
   place: bigint | null;
-  /** How often it was missed where it should be: each time, another node is asked first. */
+  /** How often it was missing from its expected block. Each time, another node is called first. */
   misses: number;
 }
 
@@ -53,8 +55,8 @@ export interface LogSearchParts {
 }
 
 /**
- * Searches for a log that must exist, likeliest blocks first, in as few calls as allowed; the next search goes on where
- * this one stopped. An empty answer is never evidence: it may come from a node that lacks the blocks.
+ * Searches for a log that must exist, likeliest blocks first, within the allowed calls. The next search continues where
+ * this one stopped. An empty response is never evidence, because its node may lack the blocks.
  */
 export function createLogSearch({ logs, blockSeconds, pause, now = () => performance.now() }: LogSearchParts) {
   const positions = new LRUCache<string, Position>({ max: REMEMBERED });
@@ -90,7 +92,7 @@ export function createLogSearch({ logs, blockSeconds, pause, now = () => perform
       const { blocks, shown } = await page(next, next.at);
       if (shown !== null) return { found: shown };
       if (blocks === null) return "unfinished";
-      // The newest blocks' logs may lag a moment behind the state that says they are there.
+      // The newest blocks' logs may lag slightly behind the state that implies them.
       if (isPatient && blocks.to === area.head && allowance.left() > 0) {
         isPatient = false;
         position.misses++;
@@ -110,7 +112,7 @@ export function createLogSearch({ logs, blockSeconds, pause, now = () => perform
   };
 }
 
-/** What is searched next; null once everything has been. */
+/** Returns the next blocks to search; null once all have been searched. */
 function nextRange(covered: BlockRange | null, area: SearchArea): (BlockRange & { at: "start" | "end" }) | null {
   const { from, to, start, first } = area;
   if (covered === null) return first === "up" ? { from: start, to, at: "start" } : { from, to: start, at: "end" };

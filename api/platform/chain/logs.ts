@@ -25,22 +25,24 @@ const widthOf = ({ from, to }: BlockRange): bigint => to - from + 1n;
 export const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other);
 export const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other);
 
-/** How a provider refused an `eth_getLogs`: how many blocks to ask for instead, and what it had too much of. */
+/**
+ * How a provider refused an `eth_getLogs`: the number of blocks to request instead, and the limit that was exceeded.
+ */
 export interface LogRefusal {
   readonly width: bigint;
-  /** `blocks`: it would refuse any range this wide. `logs`: this range holds too many. */
+  /** `blocks`: it refuses any range this wide. `logs`: this range contains too many. */
   readonly tooMany: "blocks" | "logs";
 }
 
-/** The codes providers refuse ranges with; their meaning differs so much that a text may overrule them. */
+/** The codes for refused ranges. Their meaning varies between providers, so a text may overrule them. */
 const CODES = new Set([-32_005, -32_600, -32_602, -32_614, -32_701, 35]);
 const TEXT =
   /block range|range (is )?too|range limit|exceeds? (limit|the range)|response (size|too large)|more than [\d,]+ (results|logs)|max(imum)? (block|results|number)|narrow your filter|query timeout|log query timed out/i;
-/** The same codes also say that we ask too often, or for a block that the node does not have. */
+/** The same codes are also used for rate limits and for blocks that the node does not have. */
 const NOT_THE_RANGE =
   /too many requests|\brate\b|capacity|credits|quota|compute units|request count|beyond current head|(block|header) not found|unknown block|invalid block range/i;
 const OF_LOGS = /\b(results|logs|response|timed? ?out)\b/i;
-/** Limits in texts that the library does not know. */
+/** Limits in texts unknown to the library. */
 const LIMITS = [
   /exceeds limit of (\d[\d,]*)/i,
   /range limit (?:of )?(\d[\d,]*)/i,
@@ -49,8 +51,9 @@ const LIMITS = [
 ];
 
 /**
- * What to ask instead of a refused range; null if the error is no refusal of it. Providers agree neither on codes nor on
- * texts (ponder's list in `@ponder/utils`, and INFURA/infura#237, erigontech/erigon#20784, boundless-xyz/boundless#838).
+ * Returns a smaller range in place of a refused one; null if the error does not refuse the range. Providers use
+ * different codes and texts (ponder's list in `@ponder/utils`, and INFURA/infura#237, erigontech/erigon#20784,
+ * boundless-xyz/boundless#838).
  */
 export function logRefusal(error: unknown, range: BlockRange): LogRefusal | null {
   if (!(error instanceof BaseError)) return null;
@@ -84,11 +87,11 @@ const codeOf = (error: BaseError): number => {
   return answered instanceof RpcRequestError ? answered.code : 0;
 };
 
-/** How long a smaller range is kept before twice as many blocks are tried again. */
+/** How long a smaller range is used before a range of twice the size is tried again. */
 const GROW_AFTER_MS = 600_000;
 const MOST_DOUBLINGS = 20;
 
-/** What to look for, as `eth_getLogs` takes it. */
+/** The filter of an `eth_getLogs`. */
 export interface LogFilter {
   readonly address: Address | Address[];
   readonly topics: readonly LogTopic[];
@@ -103,29 +106,29 @@ export interface LogPage {
 }
 
 export interface PageTerms {
-  /** At which end of the range to begin. */
+  /** The end of the range at which to begin. */
   readonly at: "start" | "end";
-  /** Refused calls are spent too. */
+  /** Refused calls count too. */
   readonly allowance: Allowance;
 }
 
-/** Reads logs in ranges that the provider accepts. What it refuses is remembered, and tried again much later. */
+/** Reads logs in ranges that the provider accepts. A refused size is remembered, and tried again much later. */
 export interface LogReader {
-  /** As much of a range as one call may cover; null once the allowance is spent. */
+  /** Reads as much of a range as one call may cover; null once the allowance is spent. */
   page(filter: LogFilter, range: BlockRange, terms: PageTerms): Promise<LogPage | null>;
-  /** All logs of a range, oldest first, page by page. */
+  /** Reads all logs of a range, oldest first, page by page. */
   pages(filter: LogFilter, range: BlockRange): AsyncGenerator<LogPage>;
-  /** The logs from a block on, to the head of the node that answers, in one call. Rejects if the provider refuses. */
+  /** Reads the logs from a block to the head of one node, in one call. Rejects if the provider refuses. */
   newest(filter: LogFilter, from: bigint): Promise<readonly MinedLog[]>;
-  /** How many blocks the next call may cover. */
+  /** Returns the number of blocks that the next call may cover. */
   width(): bigint;
 }
 
 export interface LogReaderParts {
   readonly client: PublicClient;
-  /** The most blocks to ask for in one call. */
+  /** The most blocks in one call. */
   readonly mostBlocks: number;
-  /** Milliseconds since an arbitrary moment; by default a clock that nothing sets back. */
+  /** Milliseconds since an arbitrary moment; by default a monotonic clock. */
   readonly now?: () => number;
 }
 
@@ -142,7 +145,7 @@ export function createLogReader({ client, mostBlocks, now = () => performance.no
     const logs = await client.request({ method: "eth_getLogs", params: [filter] }, options);
     return logs.map((log) => mined(formatLog(log)));
   };
-  /** A range with too many logs says nothing about the next one. */
+  /** A range with too many logs does not predict the next one. */
   const learn = ({ tooMany, width }: LogRefusal) => (tooMany === "blocks" ? accepted.shrink(width) : undefined);
   return {
     newest: (filter, from) => ask(filter, { from, to: "latest" }, { retryCount: 0 }),
@@ -156,7 +159,7 @@ export function createLogReader({ client, mostBlocks, now = () => performance.no
           return { logs: await asReading(failures, () => ask(filter, read, { retryCount: 0 })), read };
         } catch (error) {
           const refusal = logRefusal(error, read);
-          // The node may lag behind the range's end, and another one behind the same address may not.
+          // The node may lag behind the range's end, while another one behind the same address does not.
           if (refusal === null && (++failures > 1 || allowance.left() === 0)) throw error;
           if (refusal === null) continue;
           learn(refusal);
@@ -184,7 +187,7 @@ export function createLogReader({ client, mostBlocks, now = () => performance.no
   };
 }
 
-/** @throws Error if a node that was asked for mined logs shows one that lacks its place */
+/** @throws Error if a node returns a log without its position in a block */
 function mined(log: Log): MinedLog {
   const { blockHash, blockNumber, blockTimestamp = null, logIndex, transactionHash, transactionIndex } = log;
   if (
@@ -209,7 +212,7 @@ const lastOf = ({ from, to }: BlockRange, width: bigint): BlockRange => ({
   to,
 });
 
-/** Shrinks at once, and doubles every ten minutes until it is whole again. */
+/** Shrinks immediately, and doubles every ten minutes until it is back to its full size. */
 function createWidth(most: bigint, now: () => number) {
   let learned = most;
   let since = 0;

@@ -2,22 +2,22 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Hex } from "../wallet.ts";
 
 /**
- * Several URLs take turns, and so do nodes behind one: of so many readings, one is of a node that keeps up and has pruned
- * nothing.
+ * The number of readings for a decision. Several URLs take turns, and so do the nodes behind one, so that at least one
+ * reading comes from a node that keeps up and has not pruned.
  */
 export const READINGS = 3;
 
-/** So many of them must agree before anything is called final. */
+/** The number of nodes that must agree before anything is called final. */
 export const AGREEING = 2;
 
 const turns = new AsyncLocalStorage<number>();
 
-/** How many nodes later than usual the current work begins. */
+/** Returns the offset in the list of nodes at which the current work begins. */
 export const currentTurn = (): number => turns.getStore() ?? 0;
 
 /**
- * Does the work with another node first, where there are several: repeating a question to the node that has just answered
- * it shows nothing new.
+ * Runs the work with another node first, if there are several. Repeating a request to the node that has just answered
+ * it would show nothing new.
  * @param reading counted from 0, which changes nothing
  */
 export const asReading = <Seen>(reading: number, work: () => Promise<Seen>): Promise<Seen> =>
@@ -34,8 +34,8 @@ export interface HashedBlock extends Block {
 }
 
 /**
- * What the first node shows that knows it; null if none does. A node that has pruned it answers with nothing or with an
- * error, so neither is an answer while another one may know. Rejects if none knows and one could not be asked.
+ * Returns the value of the first node that has it; null if none does. A node that has pruned it returns null or an
+ * error, so neither decides while another node may have it. Rejects if no node has it and one did not answer.
  */
 export async function firstShown<Value>(ask: (reading: number) => Promise<Value | null>): Promise<Value | null> {
   let failure: { readonly error: unknown } | null = null;
@@ -51,12 +51,13 @@ export async function firstShown<Value>(ask: (reading: number) => Promise<Value 
   return null;
 }
 
-/** What has become of a block: nodes agree that it is on the chain, they do not, or it is not there any more. */
+/** The agreement on a block: nodes agree that it is on the chain, they disagree, or it is gone. */
 export type BlockAgreement = "agreed" | "contested" | "gone";
 
 /**
- * Whether nodes have this block at its height. A lagging node may still have a branch that the chain has left, so a single
- * one that shows another block is heard; one that shows none has not come so far, or has pruned it. Rejects if none shows any.
+ * Checks whether nodes have this block at its height. A lagging node may still follow an abandoned branch, so even a
+ * single node with another block makes it contested. A node without a block at this height lags or has pruned it.
+ * Rejects if no node shows any.
  */
 export async function agreementOn(
   reader: { hashAt(block: number, reading: number): Promise<Hex | null> },

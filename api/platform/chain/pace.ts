@@ -1,16 +1,16 @@
 import { type Asker, networkOf } from "../http/request.ts";
 import { isTransport } from "./rpc.ts";
 
-/** What waits, shared out among those who ask. */
+/** A queue that shares its items fairly among the clients. */
 export interface FairQueue<Item> {
   readonly size: () => number;
-  /** Adds an item. Returns the one that gives way to it, which may be itself; null while there is room. */
+  /** Adds an item. Returns the item that is dropped for it, possibly the same one; null while there is room. */
   put(item: Item, asker: Asker): Item | null;
-  /** Takes the next items out, at most so many. */
+  /** Removes and returns the next items, up to `most`. */
   take(most: number): readonly Item[];
 }
 
-/** Of a full round, what is paid for leaves one place in so many to the others. */
+/** In a full round, one slot in `LEFT_TO_OTHERS` is reserved for unpaid requests. */
 const LEFT_TO_OTHERS = 5;
 
 type Clients<Item> = Map<string, Item[]>;
@@ -21,9 +21,10 @@ interface Largest<Item> {
 }
 
 /**
- * Networks take turns, and the clients of a network do within its turns: one client, or many addresses of one network, wait
- * for each other and not before others. What is free has `most` places; once they are taken, the newest item of the largest
- * client of the largest network gives way. What is paid for is never refused, and comes first.
+ * Creates a queue in which networks take turns, and within its turns so do the clients of a network. A client, or an
+ * owner of many addresses in one network, thus delays only itself. Unpaid requests have `most` places. When they are
+ * taken, the newest item of the largest client of the largest network is dropped. Paid requests are never refused, and
+ * come first.
  */
 export function createFairQueue<Item>(most: number): FairQueue<Item> {
   const paid: Item[] = [];
@@ -86,7 +87,7 @@ export function createFairQueue<Item>(most: number): FairQueue<Item> {
   };
 }
 
-/** The largest; of equals the one that came before the one who asks for more. */
+/** Returns the largest; among equals, the one that came before the client that is asking. */
 function largest<Value>(
   all: ReadonlyMap<string, Value>,
   first: string | undefined,
@@ -110,20 +111,20 @@ interface Waiting<In, Out> {
 }
 
 export interface Pace {
-  /** The most that one call answers. */
+  /** The most requests answered by one call. */
   readonly most: number;
-  /** At least this long from one call to the next, in milliseconds. */
+  /** The minimum time between two calls, in milliseconds. */
   readonly everyMs: number;
-  /** No more than this many wait that are not paid for: of more, those who ask for most are refused at once. */
+  /** The most unpaid requests that may wait. Beyond that, the clients with the most are refused immediately. */
   readonly mostWaiting: number;
 }
 
-/** Too many wait to be answered. */
+/** Too many requests are waiting. */
 class Crowded extends Error {}
 
 /**
- * Answers many with one call, and makes few calls however many ask. The first of a quiet time goes at once, with what came
- * in the same turn of the event loop. Of many, askers take turns.
+ * Answers many requests with one call, and makes few calls however many there are. After a quiet time, the first is
+ * sent immediately, together with those from the same turn of the event loop. Clients take turns.
  * @param work returns an outcome for each item, in their order
  */
 export function paced<In, Out>(
@@ -159,7 +160,7 @@ export function paced<In, Out>(
     });
 }
 
-/** How many calls one look-up may still make. Repeats count. */
+/** The number of calls that one look-up may still make. Repeats count. */
 export interface Allowance {
   readonly left: () => number;
   readonly spend: () => void;

@@ -7,10 +7,10 @@ export class ProviderError extends Error {
   override readonly name: string = "ProviderError";
 }
 
-/** The node refuses a request of this size; a smaller one may do. */
+/** The node refuses a request of this size. A smaller one may succeed. */
 export class TooMuchError extends Error {
   override readonly name = "TooMuchError";
-  /** Whether the number of blocks was refused, and not the size of the answer. */
+  /** Whether the number of blocks was refused, rather than the size of the response. */
   readonly isRange: boolean;
 
   constructor(message: string, isRange: boolean) {
@@ -21,12 +21,12 @@ export class TooMuchError extends Error {
 
 interface Asking {
   /**
-   * Asks one node, the next one after a failure, until there is an answer. `null` is not one.
-   * @param read returns the result of an answer, or throws if it is wrong, so that another node is asked
+   * Calls one node, and after a failure the next one, until there is an answer. `null` does not count as one.
+   * @param read returns the result of an answer, or throws if it is wrong, so that another node is called
    * @throws TooMuchError if fewer blocks or logs should be requested, ProviderError after too many failures
    */
   readonly ask: <T>(method: string, params: readonly unknown[], read: (answer: unknown) => T) => Promise<T>;
-  /** Asks every node that has not just failed repeatedly, and returns the answers, at least one. */
+  /** Calls every node that has not just failed repeatedly, and returns the answers, at least one. */
   readonly askAll: <T>(
     method: string,
     params: readonly unknown[],
@@ -36,35 +36,35 @@ interface Asking {
 
 /** JSON-RPC over one or several URLs. */
 export interface Provider extends Asking {
-  /** The same with a limit: `spend` is awaited before each request, and an error that it throws ends the asking. */
+  /** The same with a limit. `spend` is awaited before each request, and an error that it throws ends the call. */
   readonly spending: (spend: () => Promise<void>) => Asking;
-  /** How many requests were sent. */
+  /** Returns the number of requests sent. */
   readonly requests: () => number;
 }
 
 const TIMEOUT_MS = 60_000;
-/** The most bytes of JSON in one answer. */
+/** The most bytes of JSON in one response. */
 const MOST_BYTES = 64_000_000;
 const MOST_TRIES = 12;
-/** Of each of several nodes, where all are asked. */
+/** The tries for each of several nodes when all are called. */
 const FEW_TRIES = 3;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 30_000;
-/** A node that asks to be left alone for longer is asked again after this. */
+/** A node that asks for a longer rest is called again after this time. */
 const LONGEST_REST_MS = 600_000;
-/** Longer rests are reported. */
+/** Longer rests are logged. */
 const SHORT_REST_MS = 10_000;
 const MESSAGE_CHARACTERS = 300;
-/** To judge a refusal by: the caller halves what it asked for. */
+/** A range by which to recognize a refusal. The caller halves its own. */
 const ANY_RANGE = { from: 0n, to: 9_999n };
 
 interface RpcNode {
-  /** Its name in messages, without the key that URLs often have. */
+  /** Its name in messages, without the key that a URL often contains. */
   readonly name: string;
   readonly request: (call: { method: string; params: unknown }) => Promise<unknown>;
   /** When the next request may be sent, by a monotonic clock. */
   next: number;
-  /** Since its last answer. */
+  /** The number of failures since its last answer. */
   failures: number;
 }
 
@@ -77,7 +77,8 @@ interface Asked<T> {
 }
 
 /**
- * @param perSecond requests a second to each node
+ * Opens a provider over these URLs.
+ * @param perSecond the requests per second to each node
  * @param tell is called when a node has to rest for long
  */
 export function openProvider(
@@ -95,7 +96,7 @@ export function openProvider(
         if (restMs === null) return;
         node.next = Math.max(node.next, performance.now() + restMs);
         const seconds = Math.round(restMs / 1_000);
-        if (restMs > SHORT_REST_MS) tell(`${node.name}: HTTP ${status}. It is asked again in ${seconds} s`);
+        if (restMs > SHORT_REST_MS) tell(`${node.name}: HTTP ${status}. Next request in ${seconds} s`);
       },
     });
     return Object.assign(node, { request: transport({}).request });
@@ -112,7 +113,7 @@ export function openProvider(
       try {
         requests += 1;
         const answer = await node.request({ method: asked.method, params: asked.params });
-        // A node that lags does not have the block or its logs yet.
+        // A lagging node does not have the block or its logs yet.
         if (answer === null || answer === undefined) throw new Error("the answer is null");
         const result = asked.read(answer);
         node.failures = 0;
@@ -125,7 +126,7 @@ export function openProvider(
         node.next = Math.max(node.next, performance.now() + restMs);
       }
     }
-    throw new ProviderError(`${asked.method} failed ${asked.tries} times, at last with ${last}`);
+    throw new ProviderError(`${asked.method} failed ${asked.tries} times, most recently with ${last}`);
   };
 
   const spending: Provider["spending"] = (spend) => ({
@@ -138,7 +139,7 @@ export function openProvider(
       const asked = among.map((node) => attempt([node], { method, params, read, spend, tries }));
       const settled = await Promise.allSettled(asked);
       const answers = settled.filter((one) => one.status === "fulfilled").map(({ value }) => value);
-      // A node that was not asked because `spend` refused has not failed.
+      // A node has not failed if `spend` refused the call.
       if (answers.length === 0 || settled.some((one) => one.status === "rejected" && !isOfNodes(one.reason)))
         await Promise.all(asked);
       return answers;
@@ -149,7 +150,7 @@ export function openProvider(
 
 const isOfNodes = (error: unknown): boolean => error instanceof ProviderError || error instanceof TooMuchError;
 
-/** Without the URL, which may have a key. */
+/** Describes the error without the URL, which may contain a key. */
 function describe(error: unknown): string {
   const root = error instanceof BaseError ? error.walk() : error;
   const status = root instanceof HttpRequestError && root.status !== undefined ? `HTTP ${root.status}: ` : "";
@@ -166,7 +167,7 @@ function expectSmallEnough(error: unknown, method: string): void {
   if (tooMany !== undefined) throw new TooMuchError(describe(error), tooMany === "blocks");
 }
 
-/** How long `Retry-After` asks to wait, by the node's own clock; null if it does not say. */
+/** Returns the wait that `Retry-After` requests, by the node's own clock; null if there is none. */
 function waitOf(retryAfter: string | null, date: string | null): number | null {
   if (!retryAfter) return null;
   const now = Date.parse(date ?? "") || Date.now();

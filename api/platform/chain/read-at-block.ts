@@ -12,18 +12,18 @@ export interface Call<T> {
   readonly decode: (returned: Hex) => T;
 }
 
-/** What one node knows at one of its blocks. */
+/** The results of one node at one of its blocks. */
 export interface ReadAtBlock {
   readonly number: bigint;
   /** Unix seconds. */
   readonly time: bigint;
-  /** The result of one of the calls that were asked. */
+  /** Returns the result of one of the calls. */
   readonly of: <T>(call: Call<T>) => T;
 }
 
 export interface Calls {
   readonly calls: readonly Call<unknown>[];
-  /** Default: the newest block of the node that answers. */
+  /** By default, the newest block of the node that answers. */
   readonly blockNumber?: bigint;
 }
 
@@ -42,7 +42,7 @@ const TIME = ofBlock("getCurrentBlockTimestamp");
 
 /**
  * Makes many calls in one `eth_call`, so that all results come from one node at one block. Rejects if one of the calls
- * reverts, and if the node answers at another block than the one that was asked for.
+ * reverts, or if the node answers at a block other than the requested one.
  */
 export async function readAtBlock(client: PublicClient, { calls, blockNumber }: Calls): Promise<ReadAtBlock> {
   const asked = [...calls, NUMBER, TIME];
@@ -61,6 +61,6 @@ export async function readAtBlock(client: PublicClient, { calls, blockNumber }: 
   };
   const number = of(NUMBER);
   if (blockNumber !== undefined && number !== blockNumber)
-    throw new Error(`the node was asked at block ${blockNumber} and answered at block ${number}`);
+    throw new Error(`the request was for block ${blockNumber}, and the node answered at block ${number}`);
   return { number, time: of(TIME), of };
 }

@@ -13,24 +13,24 @@ import { accountOf, asTypedData, createAccount, type SigningAccount, signerOf, t
 import { rpcFetch } from "./rpc.ts";
 import { keccak256 } from "./typed-data.ts";
 
-/** A key that only remote signers hold, and their JSON-RPC, in the order in which they are asked. */
+/** A key that only remote signers hold, and their JSON-RPC URLs in order of preference. */
 export interface RemoteKey {
   readonly address: Address;
   readonly signerUrls: readonly string[];
 }
 
-/** The private key of an account, or where it is. */
+/** The private key of an account, or its remote key. */
 export type AccountKey = Hex | RemoteKey;
 
 export const openAccount = (key: AccountKey): SigningAccount =>
   typeof key === "string" ? createAccount(key) : createRemoteAccount(key);
 
-/** In lower case. */
+/** Returns the address in lower case. */
 export const accountAddress = (key: AccountKey): Address => (typeof key === "string" ? accountOf(key) : key.address);
 
-/** A sender's lock is held meanwhile. */
+/** Short, because a sender's lock is held meanwhile. */
 const WITHIN_MS = 3_000;
-/** What failed a moment ago fails again without a request, so that payments do not queue for their turn to fail. */
+/** After a failure, requests fail immediately for this long, so that payments do not queue only to fail. */
 const AWAY_MS = 1_000;
 
 /** JSON-RPC's code for a method that does not exist. */
@@ -38,11 +38,11 @@ const NO_SUCH_METHOD = -32601;
 
 interface Method {
   readonly name: string;
-  /** It takes typed data as JSON in a string. */
+  /** Whether it takes typed data as JSON in a string. */
   readonly isText?: boolean;
 }
 
-/** The methods of Web3Signer and nodes, then those of clef, which have another namespace. */
+/** The methods of Web3Signer and nodes, then clef's, which have another namespace. */
 const SIGN_TRANSACTION: readonly Method[] = [{ name: "eth_signTransaction" }, { name: "account_signTransaction" }];
 const SIGN_TYPED_DATA: readonly Method[] = [
   { name: "eth_signTypedData_v4" },
@@ -51,8 +51,9 @@ const SIGN_TYPED_DATA: readonly Method[] = [
 ];
 
 /**
- * An account at remote signers: Web3Signer, clef, or nodes. Each is asked until one signs, because most sign for one chain id.
- * A response is used only if it is this account's signature of the requested data. Otherwise the promise rejects.
+ * Creates an account at remote signers: Web3Signer, clef, or nodes. Each is tried until one signs, because most sign
+ * for one chain id. A response is used only if it is this account's signature of the requested data. Otherwise the
+ * promise rejects.
  */
 function createRemoteAccount({ address, signerUrls }: RemoteKey): SigningAccount {
   const signers = signerUrls.map(createRemoteSigner);
@@ -84,13 +85,13 @@ function createRemoteAccount({ address, signerUrls }: RemoteKey): SigningAccount
       firstOf(async (ask) => {
         const raw = rawIn(await ask(SIGN_TRANSACTION, () => [callOf(address, transaction)]));
         if (raw === null || !isOwn(...signatureIn(raw, transaction)))
-          throw new Error(`the remote signer returned another transaction than the one asked for, or not ${address}'s`);
+          throw new Error(`the remote signer returned a transaction other than the requested one, or not ${address}'s`);
         return raw;
       }),
   };
 }
 
-/** Calls the first of the methods that the signer has. */
+/** Calls the first of these methods that the signer has. */
 type Ask = (among: readonly Method[], params: (method: Method) => readonly unknown[]) => Promise<unknown>;
 
 function createRemoteSigner(signerUrl: string): Ask {
@@ -119,14 +120,14 @@ function createRemoteSigner(signerUrl: string): Ask {
   };
 }
 
-/** With the domain's type among the others, as wallets want it, and numbers as decimal text. */
+/** Encodes the message as wallets expect it: with the domain's type among the others, and numbers as decimal text. */
 const wireForm = ({ domain, types, ...typed }: TypedMessage): string =>
   serializeTypedData(
     asTypedData({ ...typed, domain, types: { EIP712Domain: getTypesForEIP712Domain({ domain }), ...types } }),
   );
 
 const callOf = (from: Address, transaction: TransactionSerializableEIP1559) => ({
-  // clef takes capitals for a checksum, and their absence for a wrong one.
+  // clef checks any address with capitals against its checksum, and rejects one without.
   from: getAddress(from),
   to: transaction.to ? getAddress(transaction.to) : null,
   data: transaction.data ?? "0x",
@@ -138,13 +139,13 @@ const callOf = (from: Address, transaction: TransactionSerializableEIP1559) => (
   chainId: toHex(transaction.chainId),
 });
 
-/** Some signers return only the bytes, others an object that also has the decoded transaction. */
+/** Extracts the bytes. Some signers return only them, others an object that also has the decoded transaction. */
 function rawIn(result: unknown): Hex | null {
   const raw = typeof result === "object" && result !== null && "raw" in result ? result.raw : result;
   return typeof raw === "string" && /^0x02[0-9a-f]+$/i.test(raw) ? (raw.toLowerCase() as Hex) : null;
 }
 
-/** What has to be signed, and the signature, if the bytes are that transaction and nothing else. */
+/** Returns the digest to sign and the signature, if the bytes are exactly that transaction. */
 function signatureIn(raw: Hex, transaction: TransactionSerializableEIP1559): readonly [digest: Hex, signature: Hex] {
   const digest = keccak256(serializeTransaction(transaction));
   const { r, s, yParity } = tryToParse(raw);
@@ -162,7 +163,7 @@ function tryToParse(raw: Hex): Partial<ReturnType<typeof parseTransaction<`0x02$
   }
 }
 
-/** Some signers write the parity as 0 or 1. Contracts want 27 or 28. */
+/** Some signers return the parity as 0 or 1. Contracts expect 27 or 28. */
 function withNamedParity(result: unknown): Hex | null {
   if (typeof result !== "string" || !/^0x[0-9a-f]{130}$/i.test(result)) return null;
   const signature = result.toLowerCase();
@@ -172,7 +173,7 @@ function withNamedParity(result: unknown): Hex | null {
 
 const HALF_OF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
-/** USDC and our contracts refuse the other one of the two signatures that each digest has. */
+/** USDC and our contracts refuse the other of the two signatures that each digest has. */
 const isLow = (signature: Hex): boolean => BigInt(`0x${signature.slice(66, 130)}`) <= HALF_OF_ORDER;
 
 interface RpcAnswer {
@@ -184,7 +185,7 @@ async function send(url: string, headers: Readonly<Record<string, string>>, call
   const signal = AbortSignal.timeout(WITHIN_MS);
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, ...call });
   const sent = { headers: { "content-type": "application/json", ...headers }, body, signal };
-  // Some signers tell an error by the status, too: the answer's own words are better.
+  // Some signers also use an HTTP error status, but the body describes the error better.
   const response = await rpcFetch(url, sent).catch((error: Error) => {
     throw new Error(`the remote signer does not respond: ${error.message}`);
   });
@@ -194,7 +195,7 @@ async function send(url: string, headers: Readonly<Record<string, string>>, call
   return answer as RpcAnswer;
 }
 
-/** The URL, and what logs in to it where it names a user. */
+/** Splits a URL that contains a user into the plain URL and the header for the login. */
 function withoutCredentials(text: string): {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -2,19 +2,20 @@ import { Agent, request } from "undici";
 import { BaseError, ContractFunctionRevertedError } from "viem";
 import { isTraced, traced } from "../telemetry/tracing.ts";
 
-/** The most that a node may answer, in bytes: viem's own limit. */
+/** The maximum size of a node's response, in bytes: viem's own limit. */
 const MOST_BYTES = 10 * 1024 * 1024;
 
 /** Connections to nodes stay open between calls. */
 const nodes = new Agent({ maxResponseSize: MOST_BYTES });
 
-/** As `fetch` says it; some providers refuse who says nothing. */
+/** The same headers as `fetch`, because some providers refuse requests without them. */
 const CALLER = { accept: "*/*", "user-agent": "node" };
 
 /**
- * Sends a JSON-RPC call in less than half of the processor time that `fetch` takes. The call's time limit covers the whole
- * answer, which has been read when the response comes back. Redirects are not followed: payers' signatures go to the
- * configured node alone. Nothing is compressed. Of a failure only the code is told, because a node's address may be secret.
+ * Sends a JSON-RPC call in less than half of the processor time of `fetch`. The call's time limit covers the whole
+ * body, which has been read when the response is returned. Redirects are not followed, because payers' signatures may
+ * go only to the configured node. Nothing is compressed. Errors contain only a code, because a node's address may be
+ * secret.
  */
 export function rpcFetch(url: string | URL | Request, init: RequestInit = {}): Promise<Response> {
   if (!isTraced()) return post(url, init);
@@ -40,7 +41,7 @@ async function read(answering: ReturnType<typeof request>) {
   return { answer, text: await answer.body.text() };
 }
 
-/** How many calls Base's own nodes take in one request. */
+/** The most calls that Base's own nodes accept in one request. */
 export const CALLS_IN_A_BATCH = 10;
 
 interface Call {
@@ -61,13 +62,13 @@ interface Answered {
   readonly answers: readonly Answer[];
   /** The most calls that the node answered in one request. */
   readonly largest: number;
-  /** False if a call that was sent alone got an error: then its batch may have been refused because of that call. */
+  /** False if a call that was sent alone got an error, because then its batch may have been refused for that call. */
   readonly isProven: boolean;
   /** The most calls to send from now on. */
   readonly limit: number;
 }
 
-/** `failed` is a response that every call of the batch has to fail with. */
+/** `failed` is the response with which every call of the batch fails. */
 type Outcome = Answered | { readonly failed: Response };
 
 interface Asking {
@@ -76,8 +77,9 @@ interface Asking {
 }
 
 /**
- * Makes viem's batches fit the node. A batch that the node refuses for its size is sent again in halves, and the size that it
- * takes is remembered. viem pairs calls and answers by position, so an answer counts only if it has each call's id once.
+ * Makes viem's batches fit the node. A batch that the node refuses for its size is sent again in halves, and the
+ * accepted size is remembered. viem pairs calls and answers by position, so a response counts only if it has each
+ * call's id once.
  */
 export function createBatchFetch(send: typeof rpcFetch): typeof rpcFetch {
   let most = Number.POSITIVE_INFINITY;
@@ -110,7 +112,7 @@ async function ask(calls: readonly Call[], { most, post }: Asking): Promise<Outc
   return { ...outcome, limit: Math.min(outcome.limit, outcome.largest) };
 }
 
-/** As an object: some nodes take no arrays. */
+/** Sends the call as an object, because some nodes do not accept arrays. */
 async function askAlone(call: Call, post: Asking["post"]): Promise<Outcome> {
   const response = await post(call);
   const text = await response.text();
@@ -134,7 +136,7 @@ function merged(outcomes: readonly Outcome[]): Outcome {
   };
 }
 
-/** The node is busy, or out of credit: fewer calls in a request would not help. */
+/** The answers for a node that is busy or out of credit, where a smaller batch would not help. */
 const failedAlike = (calls: readonly Call[], error: RpcError): Answered => ({
   answers: calls.map(({ id }) => ({ id, error })),
   largest: calls.length,
@@ -143,13 +145,13 @@ const failedAlike = (calls: readonly Call[], error: RpcError): Answered => ({
 });
 
 /**
- * A success without an answer to each call would leave viem without an error to try again for.
+ * Without an answer to each call, a success would leave viem without an error to retry on.
  * @param response not yet read
  */
 const unanswered = (calls: readonly Call[], response: Response): Outcome =>
   response.ok ? failedAlike(calls, NO_ANSWER) : { failed: response };
 
-/** JSON-RPC's internal error, which viem tries again. */
+/** JSON-RPC's internal error, on which viem retries. */
 const NO_ANSWER: RpcError = { code: -32603, message: "the node's response does not answer the calls" };
 
 const pieces = (calls: readonly Call[], size: number): readonly (readonly Call[])[] =>
@@ -159,8 +161,8 @@ const ASKED_TOO_OFTEN = /too many requests|\brate\b|capacity|credits|quota|compu
 const BUSY_OR_CLOSED = new Set([401, 403, 404, 429, 502, 503, 504]);
 
 /**
- * Nodes agree on neither status nor code: Base answers -32014, geth an array of one, dRPC HTTP 500 with code 31, proxies 413
- * without JSON.
+ * Whether a batch was refused for its size. Nodes use different statuses and codes: Base returns -32014, geth an array
+ * of one, dRPC HTTP 500 with code 31, proxies 413 without JSON.
  */
 function isRefusedBatch({ status, text, isJson }: { status: number; text: string; isJson: boolean }): boolean {
   if (/\bbatch/i.test(text)) return true;
@@ -168,17 +170,17 @@ function isRefusedBatch({ status, text, isJson }: { status: number; text: string
   return isJson || status === 400 || status === 413;
 }
 
-/** The answers, if there is one for each call, and none says that the batch is too large. */
+/** Returns the answers, if there is one for each call and none of them refuses the batch. */
 function answersIn(body: unknown, calls: readonly Call[]): readonly Answer[] | null {
   if (!Array.isArray(body) || body.length !== calls.length) return null;
   const answers = body as readonly Answer[];
-  // Some nodes write numbers as text.
+  // Some nodes return numbers as text.
   const ids = new Set(answers.map((answer) => String(answer?.id)));
   const isRefused = answers.some((answer) => isOfBatch(answer?.error));
   return calls.every(({ id }) => ids.has(String(id))) && !isRefused ? answers : null;
 }
 
-/** A contract that reverts may say "batch" too. */
+/** Excludes reverts, because a contract's message may contain "batch" too. */
 const isOfBatch = (error: RpcError | null | undefined): boolean =>
   /\bbatch/i.test(String(error?.message ?? "")) && !/revert/i.test(String(error?.message));
 
@@ -200,8 +202,8 @@ function parse(text: string): unknown {
 const MAX_REASON_LENGTH = 300;
 
 /**
- * viem's errors print calldata, which holds payers' signatures, and the node's URL, which may hold a key. Neither
- * belongs in a log.
+ * Removes secrets from viem's errors, which print calldata with payers' signatures, and the node's URL with a key.
+ * Neither may appear in a log.
  */
 export const withoutSecrets = (error: unknown): unknown =>
   error instanceof BaseError
@@ -220,7 +222,7 @@ export const discreet =
       throw withoutSecrets(error);
     });
 
-/** Why a contract reverted, in its own words if it gave any. */
+/** Returns the reason for a contract's revert, in its own words if it gave any. */
 export const revertReason = (error: unknown): string => {
   const reverted = error instanceof BaseError ? error.walk((e) => e instanceof ContractFunctionRevertedError) : null;
   return reverted instanceof ContractFunctionRevertedError
@@ -228,7 +230,7 @@ export const revertReason = (error: unknown): string => {
     : "it reverted";
 };
 
-/** True if a call used up all of its gas. Nodes say so in words. */
+/** True if a call used up all of its gas. Nodes report that in words. */
 export const isOutOfGas = (error: unknown): boolean =>
   error instanceof BaseError && /out of gas|OutOfGas|gas required exceeds|intrinsic gas/i.test(error.message);
 
@@ -238,7 +240,7 @@ const UNREADABLE_ANSWERS = new Set([
   "ContractFunctionZeroDataError",
 ]);
 
-/** True if the node failed to answer, rather than the contract refusing. */
+/** True if the node failed to answer, as opposed to a refusal by the contract. */
 export const isTransport = (error: unknown): boolean =>
   !(
     error instanceof BaseError &&
@@ -247,14 +249,14 @@ export const isTransport = (error: unknown): boolean =>
     ) !== null
   );
 
-/** How nodes word that a call ended in the contract without a revert. */
+/** The words in which nodes report that a call ended in the contract without a revert. */
 const HALTS =
   /out of gas|OutOfGas|EVM error|invalid opcode|invalid jump|stack (underflow|overflow|limit)|gas uint64 overflow|return data out of bounds/i;
 const INTERNAL_ERROR = -32_603;
 
 /**
- * True if the call ended in the contract, by an answer, a revert, or a halt, so that another node's would end alike. A
- * node's internal error, which viem takes for a revert, proves nothing.
+ * True if the call ended in the contract, by a result, a revert, or a halt, so that it would end alike on another node.
+ * A node's internal error, which viem treats as a revert, proves nothing.
  */
 export function isContracts(error: unknown): boolean {
   if (!(error instanceof BaseError)) return false;

@@ -16,14 +16,14 @@ import { paced } from "./pace.ts";
 import { isContracts, isOutOfGas, isTransport } from "./rpc.ts";
 import type { PayerSignature } from "./view.ts";
 
-/** Room to deploy a wallet, ask it, and run the validator itself; a factory that wants more gets an error. */
+/** Enough gas to deploy a wallet, call it, and run the validator itself. A factory that needs more gets an error. */
 const MOST_GAS = 2_000_000n;
 const VALID = "0x01";
 
 /**
- * Whether a wallet that may have no code yet signed the digest (ERC-6492): the reference validator deploys it within the
- * call, by the factory that the signature names, and asks it by ERC-1271. Nothing is sent. Rejects if the chain cannot
- * be read.
+ * Whether a wallet that may not have code yet signed the digest (ERC-6492). The reference validator deploys it within
+ * the call, using the factory that the signature names, and calls it by ERC-1271. No transaction is sent. Rejects if
+ * the chain cannot be read.
  */
 async function isSignedByWrapped(
   client: PublicClient,
@@ -42,41 +42,46 @@ async function isSignedByWrapped(
   }
 }
 
-/** The factory did not deploy the wallet, the wallet refused to answer, or either used up all gas. */
+/** True if the factory did not deploy the wallet, the wallet did not answer, or either used up all gas. */
 const isRefusal = (error: unknown): boolean =>
   isOutOfGas(error) ||
   (error instanceof BaseError && error.walk((cause) => cause instanceof ExecutionRevertedError) !== null);
 
-/** Not called a view, because viem takes a gas limit for a simulation and none for a view. Both are an `eth_call`. */
+/**
+ * Not declared a view, because viem accepts a gas limit for a simulation but not for a view. Both are an `eth_call`.
+ */
 export const ERC1271 = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) returns (bytes4)"]);
 const ERC1271_MAGIC = "0x1626ba7e";
-/** Wrong signatures of one payer cost one look at its code in this time: two blocks, because a wallet may be deployed now. */
+/**
+ * How long an account's lack of code is cached, so that wrong signatures of one payer cost one call: two blocks,
+ * because a wallet may be deployed at any time.
+ */
 const CODE_CACHE_MS = 4_000;
-/** What strangers can have asked with signatures that cost them nothing: so many calls at once, in one batch. */
+/** The limits on calls for unpaid requests, whose signatures cost nothing. One batch has at most `most` calls. */
 const STRANGERS = { most: 20, everyMs: 100, mostWaiting: 1_000 };
 
-/** What a wallet may use to check a signature. With more, its payment would not fit into a payment's gas limit. */
+/** The gas limit of a wallet's signature check. A wallet that needs more would not fit into a payment's gas limit. */
 const CHECK_GAS = 500_000n;
 
 interface Reading {
-  /** Calls the account no matter what is remembered of its code. */
+  /** Calls the account even if it was recently without code. */
   readonly afresh?: boolean;
-  /** Default: the head. */
+  /** By default, the head. */
   readonly block?: number | null;
 }
 
 export interface ContractSignatures {
-  /** By ERC-1271, without an ERC-6492 wrapping; false for an account without code. */
+  /** Verifies by ERC-1271, without an ERC-6492 wrapping; false for an account without code. */
   readonly verifyContractSignature: (signed: PayerSignature, asker: Asker, reading?: Reading) => Promise<boolean>;
   readonly isDeployed: (account: Address, asker: Asker) => Promise<boolean>;
-  /** By ERC-6492: of a wallet that may have no code yet. */
+  /** Verifies by ERC-6492, for a wallet that may not have code yet. */
   readonly verifyWrappedSignature: (signed: PayerSignature, asker: Asker) => Promise<boolean>;
 }
 
 /**
- * Verifies signatures that only a contract knows. Anybody can send any number of signatures that nobody has made, of ever
- * new accounts or of one, so clients take turns for whatever asks the chain.
- * @param single sends each call in a request of its own, so that a wallet's slow code holds up no other call
+ * Verifies signatures that only a contract can check. Anyone can send unlimited invalid signatures, from ever new
+ * accounts or from one, so clients take turns for every call to the chain.
+ * @param single sends each call in a separate request, so that a wallet's slow code delays no other call
  */
 export function createContractSignatures(client: PublicClient, single: NodesClient = client): ContractSignatures {
   const coded = createRecent<boolean>(CODE_CACHE_MS);
@@ -84,7 +89,7 @@ export function createContractSignatures(client: PublicClient, single: NodesClie
   const isDeployed = async (account: Address, asker: Asker): Promise<boolean> => {
     const known = coded.known(account);
     if (known !== null) return known;
-    // Nobody waits for another one's turn, which may never come.
+    // No request waits for the turn of another one, which may never come.
     await turn(null, asker);
     return coded(account, () => hasCode(client, account));
   };
@@ -92,12 +97,12 @@ export function createContractSignatures(client: PublicClient, single: NodesClie
     isDeployed,
     async verifyContractSignature(signed, asker, { afresh = false, block = null } = {}) {
       const signature = unwrapped(signed.signature);
-      // An account without code at an earlier block answers the call with nothing, which is no acceptance.
+      // An account without code at an earlier block returns empty data, which is not an acceptance.
       const asksForCode = block === null && !afresh;
       if (signature === null || (asksForCode && !(await isDeployed(signed.payer, asker)))) return false;
       await turn(null, asker);
       const ask = (reading: number) => isAccepted(forReading(single, reading), { ...signed, signature }, block);
-      // What a block of the past shows is final, so that a refusal has to be shown twice.
+      // A refusal at a past block is final, so a second node has to confirm it.
       return (await ask(0)) || (block !== null && ask(1));
     },
     async verifyWrappedSignature(signed, asker) {
@@ -112,7 +117,7 @@ async function hasCode(client: PublicClient, address: Address): Promise<boolean>
   return code !== undefined && code !== "0x";
 }
 
-/** ERC-1271. */
+/** Calls the wallet by ERC-1271. */
 async function isAccepted(
   client: PublicClient,
   { payer, digest, signature }: PayerSignature,
@@ -129,7 +134,7 @@ async function isAccepted(
     });
     return result === ERC1271_MAGIC;
   } catch (error) {
-    // At a block of the past it is asked once and for all: only the wallet's own end of the call is an answer.
+    // The result at a past block is final, so only the wallet's own result counts.
     if (block === null ? isTransport(error) : !isContracts(error)) throw error;
     return false;
   }

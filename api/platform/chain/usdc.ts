@@ -14,9 +14,9 @@ import { type Call, readAtBlock } from "./read-at-block.ts";
 import { discreet } from "./rpc.ts";
 import type { Funds } from "./view.ts";
 
-/** The view functions of USDC at an address. */
+/** Returns the view functions of USDC at an address. */
 export const usdcCalls = (target: Address) => ({
-  /** In atomic units. */
+  /** The balance in atomic units. */
   balanceOf: (account: Address): Call<bigint> => ({
     target,
     callData: encodeFunctionData({ abi, functionName: "balanceOf", args: [account] }),
@@ -40,17 +40,17 @@ export const usdcCalls = (target: Address) => ({
   }),
 });
 
-/** Nodes reject more topics in one place of a filter; geth takes 1,000. */
+/** Nodes limit the values in one position of a filter; geth takes 1,000. */
 const ADDRESSES_A_CALL = 500;
 const [, TRANSFER] = usdcEventsAbi;
 
 type Reader = Pick<ChainReader, "client" | "logs" | "finality">;
 
-/** Reads one chain's USDC for maintenance: many look-ups in one call, at one block. */
+/** Creates the reader of one chain's USDC for maintenance, with many look-ups in one call, at one block. */
 export function createUsdcReader(chain: Reader, { usdc }: NetworkFacts): UsdcReader & UsdcTransfers {
   const { client, finality } = chain;
   return {
-    // What is published once this time has come cannot be taken back.
+    // A statement published after this time is irrevocable, so the final block is read twice.
     finalTime: discreet(async () => (await finality.readTwice()).time),
     areUsed: discreet(async (authorizations) => {
       if (authorizations.length === 0) return [];
@@ -105,7 +105,7 @@ interface Asked {
   readonly nonces: readonly Hex[];
 }
 
-/** A payer's balance, and which of its nonces are unused, in one call and thus at one block. */
+/** Reads a payer's balance, and which of its nonces are unused, in one call and thus at one block. */
 export async function payerFunds(client: PublicClient, { usdc, payer, nonces }: Asked): Promise<Funds> {
   const { balanceOf, isUsed } = usdcCalls(usdc);
   const balance = balanceOf(payer);
@@ -114,7 +114,7 @@ export async function payerFunds(client: PublicClient, { usdc, payer, nonces }: 
   return { balance: of(balance), unused: states.flatMap(({ nonce, state }) => (of(state) ? [] : [nonce])) };
 }
 
-/** USDC that moved, in atomic units. */
+/** A transfer of USDC, in atomic units. */
 export interface Transfer {
   readonly from: Address;
   readonly to: Address;
@@ -132,19 +132,19 @@ export interface FinalHead {
 
 export interface UsdcTransfers {
   finalHead(): Promise<FinalHead>;
-  /** Transfers from and to these addresses, both blocks included, oldest first. */
+  /** Returns the transfers from and to these addresses, both blocks included, oldest first. */
   transfersOf(
     addresses: readonly Address[],
     blocks: { readonly from: number; readonly to: number },
   ): Promise<readonly Transfer[]>;
-  /** For each nonce, in order, whether it was used or canceled. */
+  /** Returns for each nonce, in order, whether it was used or canceled. */
   areUsed(authorizations: readonly { readonly payer: Address; readonly nonce: Hex }[]): Promise<readonly boolean[]>;
 }
 
 /** Reads one chain's USDC. */
 export interface UsdcReader {
-  /** Unix seconds of the newest final block. */
+  /** Returns the time of the newest final block in Unix seconds. */
   finalTime(): Promise<bigint>;
-  /** For each nonce, in order, whether it was used or canceled. */
+  /** Returns for each nonce, in order, whether it was used or canceled. */
   areUsed(authorizations: readonly { readonly payer: Address; readonly nonce: Hex }[]): Promise<readonly boolean[]>;
 }

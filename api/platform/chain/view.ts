@@ -9,7 +9,7 @@ export interface Head {
   readonly time: bigint;
 }
 
-/** What to look for on the chain. */
+/** The payment to look for on the chain. */
 export interface Expected {
   readonly payer: Address;
   readonly nonce: Hex;
@@ -18,34 +18,32 @@ export interface Expected {
   readonly validAfter: bigint;
   readonly validBefore: bigint;
   readonly fromBlock: number;
-  /** It was submitted a moment ago: what the newest blocks show of it is enough. */
+  /** It was submitted a moment ago, so that the newest blocks are enough. */
   readonly justSubmitted?: boolean;
   /**
-   * No row knows it and its window has closed: three readings in a row tell that it has not paid, also where no block that
-   * is final shows that yet. Two of them have to be at blocks of this time or later; Unix seconds.
+   * The time, in Unix seconds, of an unknown payment whose window has closed. Three readings in a row decide that it
+   * has not paid, even if no final block shows that yet. Two of them have to be at blocks of this time or later.
    */
   readonly unknownAt?: bigint;
 }
 
-/**
- * Whether a settlement's block is canonical but not final, canonical and final, or neither, as far as this node knows.
- */
+/** Whether a settlement's block is canonical but not final, canonical and final, or not known as either. */
 export type SettlementState = "pending" | "final" | "unknown";
 
-/** What a payer has at one block, in atomic units of USDC, and which of its nonces are unused there. */
+/** The payer's balance at one block, in atomic units of USDC, and the nonces that are unused there. */
 export interface Funds {
   readonly balance: bigint;
   readonly unused: readonly Hex[];
 }
 
-/** What a payer is said to have signed. */
+/** An unverified signature of a payer. */
 export interface PayerSignature {
   readonly payer: Address;
   readonly digest: Hex;
   readonly signature: Hex;
 }
 
-/** A payment, and the transaction of ours that was mined without settling it. */
+/** A payment, and our transaction that was mined without settling it. */
 export interface FailedPayment
   extends Pick<Expected, "payer" | "nonce" | "payTo" | "value" | "validAfter" | "validBefore"> {
   readonly transaction: Hex;
@@ -62,27 +60,27 @@ export interface Failed {
 export interface Chain {
   head(): Promise<Head>;
   /**
-   * Verifies a signature by ERC-1271, without its ERC-6492 wrapping; false for an account without code. Of those who ask
-   * for very many, some are refused.
-   * @param reading.afresh calls the account no matter what is remembered of its code
+   * Verifies a signature by ERC-1271, without its ERC-6492 wrapping; false for an account without code. Rejects some
+   * requests of clients that make too many.
+   * @param reading.afresh calls the account even if it was recently without code
    */
   verifyContractSignature(
     signed: PayerSignature,
     asker: Asker,
     reading?: { readonly afresh?: boolean },
   ): Promise<boolean>;
-  /** Whether an account has code. The same askers are refused. */
+  /** Whether an account has code. The same clients are refused. */
   isDeployed(account: Address, asker: Asker): Promise<boolean>;
-  /** The USDC transfer that used an authorization, found by payer and nonce. */
+  /** Finds the USDC transfer that used an authorization, by payer and nonce. */
   look(expected: Expected): Promise<View>;
   funds(payer: Address, nonces: readonly Hex[]): Promise<Funds>;
-  /** What is left of a payment whose transaction was mined without settling it. */
+  /** Reads the state of a payment whose transaction was mined without settling it. */
   afterFailure(payment: FailedPayment): Promise<Failed>;
   /** Returns the state of the block that settled a payment. */
   settlementState(settlement: Pick<Settlement, "block" | "blockHash">): Promise<SettlementState>;
 }
 
-/** Where the canonical chain shows that the authorization paid us. */
+/** The transfer on the canonical chain by which the authorization paid us. */
 export interface Settlement {
   readonly transaction: `0x${string}`;
   readonly block: number;
@@ -91,12 +89,12 @@ export interface Settlement {
 }
 
 /**
- * One consistent read by (payer, nonce). `dead` is only ever concluded from a final block. `reverted`: the transaction
- * that we sent was mined without settling, and left the nonce unused.
+ * One consistent read by (payer, nonce). `dead` is concluded only from a final block. `reverted`: our transaction was
+ * mined without settling, and left the nonce unused.
  */
 export type View =
   | { readonly nonce: "unused" }
-  /** `excused`: nothing shows that the payer made it fail. */
+  /** `excused`: there is no evidence that the payer caused the failure. */
   | { readonly nonce: "reverted"; readonly transaction: `0x${string}`; readonly excused?: true }
   | { readonly nonce: "paid"; readonly settlement: Settlement; readonly final: boolean }
   | { readonly nonce: "spent" }

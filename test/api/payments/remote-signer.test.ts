@@ -90,7 +90,7 @@ describe("A remote signer", () => {
   ])("A signed transaction with %s is rejected", async (_, fault) => {
     signer.state.fault = fault;
     await expect(openAccount(keyAt(signer.url)).signTransaction(TRANSACTION)).rejects.toThrow(
-      `another transaction than the one asked for, or not ${RELAYER.address}'s`,
+      `a transaction other than the requested one, or not ${RELAYER.address}'s`,
     );
   });
 
