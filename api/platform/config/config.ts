@@ -150,7 +150,7 @@ const ENVIRONMENT = z.object({
     .transform((text) => text.split(",").map((part) => part.trim()))
     .refine(
       (ranges) => ranges.every(isRange),
-      "expected the addresses or ranges of your own reverse proxies, comma-separated, like 10.0.0.0/8, ::1",
+      "expected the addresses or ranges of your reverse proxies, comma-separated, like 10.0.0.0/8, ::1",
     )
     .default([]),
   METRICS_PORT: whole(0, 65535).optional(),
@@ -162,66 +162,69 @@ const ENVIRONMENT = z.object({
 
 export interface Config {
   readonly port: number;
-  /** The address to listen on; `localhost` means both loopbacks, undefined every address. */
+  /** The address to listen on; `localhost` means both loopbacks, undefined means every address. */
   readonly host: string | undefined;
-  /** Where the service is published; all its URLs start with it. No trailing slash. */
+  /** The service's public address, with which all its URLs start. No trailing slash. */
   readonly baseUrl: string;
-  /** Hosts that were published before: documents that name them stay verifiable there. */
+  /** Former public hosts. Documents that name them stay verifiable there. */
   readonly formerHosts: readonly string[];
   readonly databaseUrl: string;
-  /** In the order in which nodes are asked. */
+  /** In order of preference. */
   readonly rpcUrls: Readonly<Record<Network, string | readonly string[]>>;
-  /** How the score's look-ups ask nodes, and how many requests an hour may have: of one client, and of all together. */
+  /** The nodes of the score's look-ups, and the requests allowed per hour, for one client and in total. */
   readonly lookUps: {
     readonly rpcUrls: readonly string[];
     readonly perSecond: number;
     readonly perClient: number;
     readonly perHour: number;
   };
-  /** Addresses of the service besides those that are named elsewhere, as the indexer knows them. */
+  /** Addresses of the service in addition to those given by other settings, as the indexer knows them. */
   readonly ownAddresses: readonly Hex[];
-  /** The most blocks to ask for in one `eth_getLogs`. */
+  /** The most blocks in one `eth_getLogs`. */
   readonly logBlockRange: number;
-  /** The most JSON-RPC calls to send in one request; 1 for no batches. */
+  /** The most JSON-RPC calls in one request; 1 for no batches. */
   readonly rpcBatch: number;
   readonly payTo: `0x${string}`;
   readonly facilitator:
     | { readonly remote: string; readonly auth?: FacilitatorAuth | undefined }
     | { readonly key: AccountKey };
-  /** What a settlement may cost of its price, with ETH at so many US dollars; null for no ceiling. */
+  /**
+   * The maximum cost of a settlement as a share of its price, with the assumed price of ETH in US dollars; null for no
+   * limit.
+   */
   readonly costCeiling: { readonly percent: number; readonly ethUsd: number } | null;
-  /** When payments are settled in one transaction. */
+  /** The limits of settling payments in one transaction. */
   readonly batches: { readonly most: number; readonly waitMs: number };
-  /** The gas that failed payments may cost each account on Base in a day, in wei. */
+  /** The gas that failed payments may cost each account on Base per day, in wei. */
   readonly failedGasWei: bigint;
   readonly signingKey: Uint8Array;
   /** `x` of every public key that signed before `signingKey`; they stay published permanently. */
   readonly retiredSigningKeys: readonly string[];
   readonly log: LogSettings;
   readonly sealingKey: Uint8Array;
-  /** Retired keys: they open earlier data and are not used for new data. */
+  /** Retired keys, which open earlier data and are not used for new data. */
   readonly retiredSealingKeys: readonly Uint8Array[];
   readonly decoySeed: Uint8Array;
   /** Escrows and operators on Base, the current one of each kind first; empty if there are none. */
   readonly escrowAddresses: readonly Hex[];
-  /** What turns verdicts into decisions on ERC-8183 jobs; null if there is none. */
+  /** The evaluator contract, which turns verdicts into decisions on ERC-8183 jobs; null if there is none. */
   readonly evaluatorAddress: Hex | null;
-  /** What may deploy a payer's wallet while its payment is held, on the arbiter's gas. */
+  /** The factories that may deploy a payer's wallet while its payment is held, on the arbiter's gas. */
   readonly walletFactories: readonly Hex[];
   readonly escrowLimits: EscrowLimits;
-  /** The registries of ERC-8004 on Base, and the gas that publications may use in a day; null if there are none. */
+  /** The registries of ERC-8004 on Base, and the daily limit on gas for publications; null if there are none. */
   readonly erc8004: (RegistryAddresses & { readonly identity: Hex; readonly gasPerDay: bigint }) | null;
   readonly exams: ExamSettings | null;
-  /** Signs what contracts verify: the escrow's outcomes and the attestations of verdicts. */
+  /** Signs the data that contracts verify: the escrow's outcomes and the attestations of verdicts. */
   readonly arbiterKey: AccountKey;
-  /** Origins that deliveries may be fetched from although they are not public. */
+  /** Origins from which deliveries may be fetched although they are not public. */
   readonly arbiterAllowedOrigins: readonly string[];
   readonly github: { readonly apiUrl: string; readonly token: string | null };
   /** A URI, published in `security.txt`. */
   readonly securityContact: string;
   /** A URI for reports of abuse and requests about privacy. */
   readonly abuseContact: string;
-  /** Who runs the service, for its terms and its privacy page. */
+  /** The operator's name, for the terms and the privacy page. */
   readonly operator: string;
   readonly indexViewsSchema: string;
   /** Requests per minute per client address; 0 turns the limit off. */
@@ -230,16 +233,16 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   /** A separate port for metrics only; null to disable it. */
   readonly metrics: { readonly port: number; readonly host: string } | null;
-  /** Null if nothing is sent to an OpenTelemetry collector. */
+  /** Null without an OpenTelemetry collector. */
   readonly telemetry: TelemetrySettings | null;
   /** How long a shutdown keeps accepting connections, so that a load balancer notices. */
   readonly drainSeconds: number;
-  /** How long it may take after that before it cuts off pending requests. */
+  /** How long it may then take before it cuts off pending requests. */
   readonly stopWithinSeconds: number;
   readonly logLevel: string;
 }
 
-/** The settings, or one message that names every missing or invalid variable and what it should be. */
+/** Returns the settings, or one message that names every missing or invalid variable and the expected value. */
 export function parseConfig(environment: Environment): Config | { readonly problem: string } {
   const { given, data: env, problems } = readEnvironment(ENVIRONMENT, environment);
   const isSet = (name: string) => given[name] !== undefined || Boolean(environment[`${name}_FILE`]);
@@ -322,7 +325,7 @@ export function parseConfig(environment: Environment): Config | { readonly probl
   };
 }
 
-/** A load balancer that reads `/ready` every second or two has noticed by then. */
+/** Long enough for a load balancer that reads `/ready` every second or two. */
 const DRAIN_SECONDS = 5;
 
 const ONE_FACILITATOR =
@@ -334,4 +337,4 @@ const NO_ARBITER =
 const AUTH_ALONE = "FACILITATOR_AUTH logs in to a remote facilitator: set FACILITATOR_URL too, or leave it out.";
 
 const PRIVATE_KEY_RETIRED =
-  "RETIRED_SIGNING_KEYS is wrong: it contains the value of SIGNING_KEY, which is private and would be published; expected x from /.well-known/jwks.json.";
+  "RETIRED_SIGNING_KEYS is wrong: one of its values is SIGNING_KEY, which is private and would be published; expected x from /.well-known/jwks.json.";

@@ -5,8 +5,8 @@ import { url } from "./values.ts";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The variables that are set, what the schema makes of them, and a line for each one that is missing or wrong, with what is
- * expected. An empty variable counts as missing. Each may also come from a file, as `withFiles` reads it.
+ * Returns the variables that are set, the schema's result, and a line for each missing or wrong variable with the
+ * expected value. An empty variable counts as missing. Each may also come from a file, as in `withFiles`.
  */
 export function readEnvironment<S extends z.ZodObject>(schema: S, environment: Environment) {
   const read = withFiles(Object.keys(schema.shape), environment);
@@ -25,7 +25,7 @@ export function readEnvironment<S extends z.ZodObject>(schema: S, environment: E
   };
 }
 
-/** PostgreSQL's URL for a command that needs nothing else, or what is wrong with it. */
+/** Returns PostgreSQL's URL for a command that needs no other setting, or what is wrong with it. */
 export function readDatabaseUrl(expected: string, environment: Environment): { url: string } | { problem: string } {
   const schema = z.object({ DATABASE_URL: url(expected, ["postgres:", "postgresql:"]) });
   const { data, problems } = readEnvironment(schema, environment);
@@ -33,9 +33,9 @@ export function readDatabaseUrl(expected: string, environment: Environment): { u
 }
 
 /**
- * The environment in which each of these variables, where `NAME_FILE` is set instead, has the content of that file, without
- * one newline at its end: secrets then stay out of process lists and crash reports. `unread` has a line for each file that
- * cannot be used, by the name of its variable.
+ * Returns the environment in which each of these variables, if `NAME_FILE` is set instead, has the content of that file
+ * without its final newline. Secrets thus stay out of process lists and crash reports. `unread` has a line for each
+ * file that cannot be used, by the name of its variable.
  */
 export function withFiles(names: readonly string[], environment: Environment) {
   const unread = new Map<string, string>();

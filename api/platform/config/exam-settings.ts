@@ -8,13 +8,13 @@ export const EXAM_VARIABLES = {
   EXAM_DAILY_SPEND: whole(0, 1_000_000_000_000).default(50_000_000),
 };
 
-/** What pays in exams of sellers, and how much of it in 24 hours, in atomic USDC. */
+/** The account that pays in exams of sellers, and its limit per 24 hours, in atomic USDC. */
 export interface ExamSettings {
   readonly key: AccountKey;
   readonly daily: bigint;
 }
 
-/** Null where no exams are sold. */
+/** Returns null if no exams are sold. */
 export function examSettings(given: Given): ExamSettings | null {
   const key = accountKeyOf("EXAM", given);
   return key === null ? null : { key, daily: BigInt(given.EXAM_DAILY_SPEND) };

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject } from "node:crypto";
 import { z } from "zod";
 
-/** How the service logs in to a remote facilitator. */
+/** The login to a remote facilitator. */
 export type FacilitatorAuth =
   | { readonly type: "header"; readonly name: string; readonly value: string }
   /** An Ed25519 key of the Coinbase Developer Platform, which signs a token for each request. */
@@ -10,7 +10,7 @@ export type FacilitatorAuth =
 const EXPECTED =
   'expected "Bearer TOKEN" or "Basic CREDENTIALS", "NAME: VALUE" for another header, or "CDP KEY_ID SECRET" with an Ed25519 secret (64 bytes in base64)';
 
-/** The value of `FACILITATOR_AUTH`. What is wrong with it is never repeated, because it is a secret. */
+/** Parses the value of `FACILITATOR_AUTH`. Errors never repeat it, because it is a secret. */
 export const facilitatorAuth = z.string().transform((text, context): FacilitatorAuth => {
   const auth = parsed(text.trim());
   if (auth === null) context.addIssue({ code: "custom", message: EXPECTED });
@@ -25,7 +25,7 @@ function parsed(text: string): FacilitatorAuth | null {
   return name !== undefined && value !== undefined ? { type: "header", name: name.toLowerCase(), value } : null;
 }
 
-/** The secret is the seed and the public key. */
+/** The secret consists of the seed and the public key. */
 function cdpKey(keyId: string, secret: string): FacilitatorAuth | null {
   const bytes = Buffer.from(secret, "base64");
   if (bytes.length !== 64) return null;

@@ -3,7 +3,7 @@ import { Refusal } from "../../../packages/verifier/src/refusal.ts";
 import { NOTE_TYPE, parseVerifierKey, type VerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
 import { isHttp, key32, logKey, whole } from "./values.ts";
 
-/** A witness that is asked for cosignatures (C2SP tlog-witness). Prefixes have no trailing slash. */
+/** A witness that cosigns checkpoints (C2SP tlog-witness). Prefixes have no trailing slash. */
 export interface Witness {
   readonly key: VerifierKey;
   readonly submission: string;
@@ -12,17 +12,17 @@ export interface Witness {
 
 export interface WitnessPolicy {
   readonly witnesses: readonly Witness[];
-  /** How many of them have to have cosigned a checkpoint that counts as witnessed. */
+  /** How many of them must cosign a checkpoint before it counts as witnessed. */
   readonly quorum: number;
   /** How long an older, witnessed checkpoint is served before a newer one without enough witnesses, in milliseconds. */
   readonly waitMs: number;
 }
 
-const FORM = "expected a witness's vkey, its URL and, where it is another one, its monitoring URL, separated by spaces";
+const FORM = "expected a witness's vkey, its URL and, if different, its monitoring URL, separated by spaces";
 const MOST_WITNESSES = 32;
 const ORIGIN = "expected the log's origin, an address without its scheme, like trust.example/log";
 
-/** What a path can be added to. */
+/** Whether a path can be appended to the text. */
 const isPrefix = (text: string): boolean => isHttp(text) && !/[?#]/.test(text);
 
 function witnessOf(item: string): Witness | { readonly problem: string } {
@@ -48,7 +48,8 @@ const witnessList = z.string().transform((text, context): readonly Witness[] => 
   const witnesses = items.filter((item) => "key" in item);
   const refuse = (message: string) => context.addIssue({ code: "custom", message });
   for (const item of items) if ("problem" in item) refuse(item.problem);
-  if (new Set(witnesses.map(publicKeyOf)).size < witnesses.length) refuse("expected each key once: it is one witness");
+  if (new Set(witnesses.map(publicKeyOf)).size < witnesses.length)
+    refuse("expected each key once, because a key is one witness");
   if (items.length > MOST_WITNESSES) refuse(`expected at most ${MOST_WITNESSES} witnesses, separated by commas`);
   return witnesses;
 });
@@ -68,16 +69,16 @@ export const LOG_VARIABLES = {
   LOG_ANCHOR_SECONDS: whole(0, 31_536_000).optional(),
 };
 
-/** How the transparency log is written. */
+/** The settings of the transparency log. */
 export interface LogSettings {
   /** Its Ed25519 key. */
   readonly key: Uint8Array;
-  /** Which log of the service is written. */
+  /** The number of the service's current log. */
   readonly generation: number;
-  /** Its name, if that is not the one that follows from the service's address; null if it is. */
+  /** Its name; null if it follows from the service's address. */
   readonly origin: string | null;
   readonly witnessed: WitnessPolicy;
-  /** How long after one anchor on Base the next one comes, 0 for never; null where nothing is said. */
+  /** The seconds from one anchor on Base to the next, 0 for never; null if not set. */
   readonly anchorSeconds: number | null;
 }
 
@@ -87,7 +88,7 @@ interface Given {
   readonly LOG_WITNESS_WAIT: number;
 }
 
-/** More than half of the witnesses, unless the setting says otherwise. */
+/** More than half of the witnesses, unless set otherwise. */
 const witnessPolicy = ({ LOG_WITNESSES: witnesses, LOG_QUORUM, LOG_WITNESS_WAIT }: Given): WitnessPolicy => ({
   witnesses,
   quorum: LOG_QUORUM ?? (witnesses.length === 0 ? 0 : Math.floor(witnesses.length / 2) + 1),
@@ -110,8 +111,8 @@ export const logSettings = (
   anchorSeconds: given.LOG_ANCHOR_SECONDS ?? null,
 });
 
-/** What is wrong with the settings together, or null. */
+/** Returns a contradiction between the settings, or null. */
 export const policyProblem = (given: Given | undefined): string | null =>
   given === undefined || (given.LOG_QUORUM ?? 0) <= given.LOG_WITNESSES.length
     ? null
-    : `LOG_QUORUM is wrong: it asks for ${given.LOG_QUORUM} witnesses, and LOG_WITNESSES names ${given.LOG_WITNESSES.length}; no checkpoint would ever count as witnessed.`;
+    : `LOG_QUORUM is wrong: ${given.LOG_QUORUM} witnesses are required, but LOG_WITNESSES lists ${given.LOG_WITNESSES.length}, so no checkpoint would ever count as witnessed.`;

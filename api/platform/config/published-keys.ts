@@ -2,7 +2,7 @@ import { bytesToHex } from "viem";
 import { mnemonicToAccount, privateKeyToAddress } from "viem/accounts";
 import type { Hex } from "../wallet.ts";
 
-/** The development mnemonics of Foundry and Hardhat, Ganache, and Truffle, with the accounts that they show. */
+/** The development mnemonics of Foundry and Hardhat, Ganache, and Truffle, each with its number of default accounts. */
 const MNEMONICS = [
   "test test test test test test test test test test test junk",
   "myth like bonus scare over problem client lizard pioneer submit female collect",
@@ -16,10 +16,10 @@ let published: ReadonlySet<string> | null = null;
 export const isPublishedKey = (keyOrAddress: string | null): boolean =>
   keyOrAddress !== null && developmentKeys().has(keyOrAddress.toLowerCase());
 
-/** The address of a private key, in lower case. */
+/** Returns the address of a private key, in lower case. */
 export const addressOfKey = (key: string): string => privateKeyToAddress(key as Hex).toLowerCase();
 
-/** Derived when first needed: it takes longer than all other checks together. */
+/** Derives the keys on first use, because that takes longer than all other checks together. */
 function developmentKeys(): ReadonlySet<string> {
   published ??= new Set(
     MNEMONICS.flatMap((mnemonic) =>

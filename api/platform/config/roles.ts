@@ -4,7 +4,7 @@ import { ACCOUNTS, addressVariable, type GivenKeys, givenAccount, keyVariable } 
 import { isPublishedKey } from "./published-keys.ts";
 import { isLoopback } from "./values.ts";
 
-/** What `ENVIRONMENT` accepted of the variables that give the service its keys and addresses. */
+/** The accepted variables that give the service its keys and addresses. */
 export interface Roles extends GivenKeys {
   readonly BASE_URL?: string | undefined;
   readonly HOST?: string | undefined;
@@ -21,8 +21,9 @@ const KEYS = ACCOUNTS.map(keyVariable);
 const SECRETS = ["SIGNING_KEY", "LOG_KEY", "SEALING_KEY", "DECOY_SEED"] as const;
 
 /**
- * Mistakes that would cost money or a reputation later: a receiver that cannot receive, one key in two roles, a key that
- * anyone can look up, no published address. One line each, named after the variable; no secret is repeated.
+ * Returns mistakes that would later cost money or a reputation, such as a receiver that cannot receive, one key in two
+ * roles, a key that anyone can look up, or a missing public address. There is one line for each, named after the
+ * variable, and no secret is repeated.
  */
 export function roleProblems(env: Roles): readonly string[] {
   return [
@@ -44,26 +45,26 @@ function receiverProblems(env: Roles): readonly string[] {
     [env.EVALUATOR_ADDRESS?.toLowerCase(), "EVALUATOR_ADDRESS"] as const,
   ];
   const found = contracts.find(([address]) => address === receiver);
-  if (found) return [`PAY_TO_ADDRESS is wrong: it is ${found[1]}; expected an account of yours that can send USDC.`];
+  if (found) return [`PAY_TO_ADDRESS is wrong: ${found[1]}; expected an account of yours that can send USDC.`];
   const owner = ACCOUNTS.map((name) => givenAccount(name, env)).find((one) => one?.address === receiver);
   if (owner)
     return [
-      `PAY_TO_ADDRESS is wrong: it is the address of ${owner.variable}; expected an account of its own, so that no process holds the key to the revenue.`,
+      `PAY_TO_ADDRESS is wrong: the address of ${owner.variable}; expected a separate account, so that no process holds the key to the revenue.`,
     ];
   return [];
 }
 
-/** A stolen key then gives away one role only. */
+/** Checks that roles do not share a key, so that a stolen key gives away one role only. */
 function sharedKeyProblems(env: Roles): readonly string[] {
   const seen = new Map<string, string>();
   const problems: string[] = [];
   const note = (name: string, identity: string, kind: "key" | "account"): void => {
     const other = seen.get(identity);
     if (other === undefined) seen.set(identity, name);
-    else problems.push(`${name} is wrong: it is the same ${kind} as ${other}; expected a ${kind} for this role alone.`);
+    else problems.push(`${name} is wrong: the same ${kind} as ${other}; expected a ${kind} for this role alone.`);
   };
   const accounts = ACCOUNTS.map((name) => givenAccount(name, env)).filter((one) => one !== null);
-  // Where both keys are here, their line below says more.
+  // If both keys are here, a more specific line follows.
   if (accounts.some(({ variable }) => variable.endsWith("_ADDRESS")))
     for (const { variable, address } of accounts) note(variable, address, "account");
   for (const name of [...KEYS, ...SECRETS]) {
@@ -77,9 +78,7 @@ function publishedKeyProblems(env: Roles): readonly string[] {
   const keys = [...KEYS, ...SECRETS].filter((name) => isPublishedKey(hexOf(env[name])));
   const addresses = [...ACCOUNTS.map(addressVariable), "PAY_TO_ADDRESS" as const];
   return [
-    ...keys.map(
-      (name) => `${name} is wrong: it is a development key that anyone can look up; expected 32 random bytes.`,
-    ),
+    ...keys.map((name) => `${name} is wrong: a development key that anyone can look up; expected 32 random bytes.`),
     ...addresses
       .filter((name) => isPublishedKey(env[name] ?? null))
       .map(
@@ -89,7 +88,7 @@ function publishedKeyProblems(env: Roles): readonly string[] {
   ];
 }
 
-/** A key in either spelling, 0x and hex or base64url, as lower-case hex. */
+/** Returns a key in either spelling, 0x and hex or base64url, as lower-case hex. */
 function hexOf(key: string | undefined): Hex | null {
   if (key === undefined) return null;
   return (key.startsWith("0x") ? key.toLowerCase() : `0x${Buffer.from(key, "base64url").toString("hex")}`) as Hex;

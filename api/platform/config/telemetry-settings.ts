@@ -2,11 +2,11 @@ import { z } from "zod";
 import { type Environment, readEnvironment } from "./environment.ts";
 import { isHttp, whole } from "./values.ts";
 
-/** What is sent to an OpenTelemetry collector. */
+/** The data to send to an OpenTelemetry collector. */
 export interface TelemetrySettings {
   readonly traces: boolean;
   readonly metrics: boolean;
-  /** Of all traces, the share that is kept. */
+  /** The share of traces that is kept. */
   readonly sampled: number;
   readonly metricsEveryMs: number;
 }
@@ -16,7 +16,7 @@ const exporter = z.enum(["otlp", "none"], { error: "expected otlp or none" });
 const SAMPLERS = ["always_on", "always_off", "traceidratio"] as const;
 const NAMES = [...SAMPLERS, ...SAMPLERS.map((name) => `parentbased_${name}` as const)] as const;
 
-/** Those of OpenTelemetry's own variables that decide what is started; the exporters read the others. */
+/** The OpenTelemetry variables that decide what is started; the exporters read the others. */
 const TELEMETRY = z.object({
   OTEL_SDK_DISABLED: z.enum(["true", "false"], { error: "expected true or false" }).default("false"),
   OTEL_EXPORTER_OTLP_ENDPOINT: otlp.optional(),
@@ -25,7 +25,7 @@ const TELEMETRY = z.object({
   OTEL_EXPORTER_OTLP_PROTOCOL: z.literal("http/json", { error: "expected http/json, the only one here" }).optional(),
   OTEL_TRACES_EXPORTER: exporter.default("otlp"),
   OTEL_METRICS_EXPORTER: exporter.default("otlp"),
-  // No trace begins elsewhere, so that none has a parent.
+  // No trace begins outside this process, so none has a parent.
   OTEL_TRACES_SAMPLER: z.enum(NAMES, { error: `expected ${NAMES.join(", ")}` }).default("parentbased_always_on"),
   OTEL_TRACES_SAMPLER_ARG: z
     .string()
@@ -34,7 +34,7 @@ const TELEMETRY = z.object({
   OTEL_METRIC_EXPORT_INTERVAL: whole(1, 3_600_000).default(60_000),
 });
 
-/** Null unless a collector is named. */
+/** Returns null unless a collector is named. */
 export function telemetrySettings(environment: Environment): {
   readonly telemetry: TelemetrySettings | null;
   readonly problems: readonly string[];

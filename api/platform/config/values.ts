@@ -4,14 +4,14 @@ import { privateKeyToAddress } from "viem/accounts";
 import { z } from "zod";
 import { type Address, type Hex, parseAddress } from "../wallet.ts";
 
-// What the values of settings have to be like; each names what it expects.
+// The forms of setting values. Each error names the expected form.
 
 export const url = (what: string, protocols: readonly string[]) =>
   z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), `expected ${what}`);
 const isKey32 = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text);
 export const key32 = (what: string) =>
   z.string().refine(isKey32, `expected ${what}: 32 bytes as 43 base64url characters`);
-/** The private key of an account: a number that the curve has. */
+/** The private key of an account, which must be valid on the curve. */
 export const accountKey = (what: string) =>
   z.string().refine((text) => /^0x[0-9a-f]{64}$/i.test(text) && isOnCurve(text as Hex), {
     error: `expected ${what}: 0x and 64 hex digits`,
@@ -29,7 +29,7 @@ export const isLoopback = (host: string | undefined): boolean =>
 
 export const lower = (address: Hex): Hex => address.toLowerCase() as Hex;
 
-/** Why this is no address that someone meant, or null; `expected` describes a right one. */
+/** Explains why a text is not a plausible address, or returns null. `expected` describes a correct one. */
 function addressProblem(text: string, expected: string): string | null {
   if (parseAddress(text) === null) return `expected ${expected}: 0x and 40 hex digits`;
   if (text.toLowerCase() === zeroAddress) return `the zero address belongs to no one; expected ${expected}`;
@@ -39,7 +39,7 @@ function addressProblem(text: string, expected: string): string | null {
   return null;
 }
 
-/** The same of addresses separated by commas. */
+/** The same for comma-separated addresses. */
 function addressesProblem(text: string, expected: string): string | null {
   const items = splitList(text);
   if (items.some((item) => parseAddress(item) === null))
@@ -47,7 +47,7 @@ function addressesProblem(text: string, expected: string): string | null {
   return items.map((item) => addressProblem(item, expected)).find((problem) => problem !== null) ?? null;
 }
 
-/** Adds an issue for what a function like `addressProblem` finds. */
+/** Adds an issue if a function like `addressProblem` finds one. */
 const refuse =
   (expected: string, problemOf: (text: string, expected: string) => string | null) =>
   (text: string, context: z.RefinementCtx): void => {
@@ -55,7 +55,7 @@ const refuse =
     if (message !== null) context.addIssue({ code: "custom", message });
   };
 
-/** One address, in lower case. */
+/** Parses one address into lower case. */
 export const addressOf = (expected: string) =>
   z
     .string()
@@ -69,17 +69,17 @@ const splitList = (text: string): string[] => text.split(",").map((item) => item
 export const isHost = (text: string): boolean => /^([a-z0-9-]+\.)*[a-z0-9-]+(:\d{1,5})?$/.test(text);
 export const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 
-/** Items separated by commas, each of which `fits`. */
+/** Parses comma-separated items, each of which must pass `fits`. */
 export const listOf = (what: string, fits: (item: string) => boolean, each = "") =>
   z
     .string()
     .transform(splitList)
     .refine((items) => items.every(fits), `expected ${what}, comma-separated${each}`);
 
-/** Keys of 32 bytes, separated by commas. */
+/** Parses comma-separated keys of 32 bytes. */
 export const keys32 = (what: string) => listOf(what, isKey32, ": 32 bytes as 43 base64url characters each");
 
-/** JSON-RPC URLs separated by commas, each once. */
+/** Parses comma-separated JSON-RPC URLs, each once. */
 export const nodeList = (what: string) =>
   z
     .string()
@@ -87,14 +87,14 @@ export const nodeList = (what: string) =>
     .refine((items) => items.every(isHttp), `expected ${what}`)
     .refine((items) => new Set(items).size === items.length, "expected every node once");
 
-/** Addresses separated by commas; in lower case. */
+/** Parses comma-separated addresses into lower case. */
 export const addressesOf = (expected: string) =>
   z
     .string()
     .superRefine(refuse(expected, addressesProblem))
     .transform((text) => splitList(text).map((item) => lower(item as Hex)));
 
-/** Without a key of its own, the log has one that follows from the key that signs documents. */
+/** Returns the log's key. Without its own variable, it follows from the key that signs documents. */
 export const logKey = ({
   LOG_KEY,
   SIGNING_KEY,
@@ -117,19 +117,19 @@ function isOnCurve(key: Hex): boolean {
 /** The registries of ERC-8004 that this installation publishes to. */
 export interface RegistryAddresses {
   readonly reputation: Address;
-  /** Null if it answers no validation requests. */
+  /** Null if validation requests are not answered. */
   readonly validation: Address | null;
 }
 
-/** What an instance's outcomes may cost it. Published at `/escrow`. */
+/** The limits on the cost of an instance's outcomes. Published at `/escrow`. */
 export interface EscrowLimits {
-  /** The least that it evaluates or refunds by itself, in atomic USDC. */
+  /** The smallest amount that it evaluates or refunds on its own initiative, in atomic USDC. */
   readonly minimum: bigint;
-  /** The gas that the releases of a payer's holds may cost in a day (UTC) beyond what their fees pay for. */
+  /** The gas that releases of a payer's holds may cost per day (UTC) beyond the gas that their fees cover. */
   readonly payerGas: bigint;
-  /** The gas that refunds of holds which nobody decided may cost in a day (UTC), all together. */
+  /** The gas that refunds of undecided holds may cost per day (UTC) in total. */
   readonly keeperGas: bigint;
 }
 
-/** The least minimum of any instance, in atomic USDC. */
+/** The lower bound of every instance's minimum, in atomic USDC. */
 export const MINIMUM_AMOUNT = 10_000;

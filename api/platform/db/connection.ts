@@ -2,7 +2,7 @@ import pg from "pg";
 import { isTraced, traced } from "../telemetry/tracing.ts";
 import type { Hex } from "../wallet.ts";
 
-/** A named statement that reads, and what its result says. */
+/** A named statement that reads, with a parser for its result. */
 export interface Question<Answer> {
   readonly statement: pg.QueryConfig;
   readonly answer: (result: pg.QueryResult) => Answer;
@@ -14,8 +14,8 @@ export const ask = async <Answer>(
 ): Promise<Answer> => answer(await db.query(statement));
 
 /**
- * Sends statements on a pipelining connection, none of them waiting for the answer to the one before. Returns once the
- * server has answered each of them, or rejects then with the first failure.
+ * Sends statements on a pipelining connection without waiting between them. Returns once the server has answered all of
+ * them; rejects then with the first failure.
  */
 export async function sendOn(
   client: pg.PoolClient,
@@ -31,21 +31,21 @@ export async function sendOn(
 }
 
 /**
- * A request that needs the database is answered within ten seconds: at most one wait for a connection and one for an
- * answer, whatever became of the server. The server gives up first, and never later than the client: a session that nobody
- * talks to any more holds no lock for long.
+ * A request that needs the database is answered within ten seconds: at most one wait for a connection and one for a
+ * result, whatever happens to the server. The server gives up first, never later than the client, so an abandoned
+ * session does not hold locks for long.
  */
 const CONNECT_WITHIN_MS = 3_000;
 const STATEMENT_WITHIN_MS = 5_000;
 const ANSWER_WITHIN_MS = 6_000;
 const IDLE_IN_TRANSACTION_MS = 10_000;
 
-/** What a session sets comes back within this time, so that all three waits stay below ten seconds. */
+/** The limit for the session's settings, so that all three waits stay below ten seconds. */
 const SET_WITHIN_MS = 1_000;
 
 /**
- * Set after connecting: poolers such as PgBouncer refuse a connection whose startup message has parameters that they do not
- * track. Each statement is planned once, and the server notices a client that is gone.
+ * Set after connecting, because poolers such as PgBouncer refuse a connection whose startup message has parameters that
+ * they do not track. Each statement is planned once, and the server notices a lost client.
  */
 const SESSION = [
   `statement_timeout = ${STATEMENT_WITHIN_MS}`,
@@ -60,8 +60,8 @@ const SESSION = [
   .join("; ");
 
 /**
- * A pool whose statements are planned once: every read is by key, so a generic plan is the right one. Connections that do
- * not answer are given up, and those that nobody has used for ten seconds are closed.
+ * Creates a pool whose statements are planned once. Every read is by key, so a generic plan is right. Connections that
+ * do not answer are dropped, and those unused for ten seconds are closed.
  */
 export function connect(connectionString: string, max = 16): pg.Pool {
   const settings: pg.QueryConfig & { readonly query_timeout: number } = { text: SESSION, query_timeout: SET_WITHIN_MS };
@@ -74,14 +74,14 @@ export function connect(connectionString: string, max = 16): pg.Pool {
     onConnect: async (client) => void (await client.query(settings)),
     pipeline: true,
   });
-  // A broken idle connection is replaced on next use; without a listener its error would end the process.
+  // A broken idle connection is replaced on next use. Without a listener, its error would end the process.
   pool.on("error", () => undefined);
-  // So would one that breaks while in use: the running statement rejects, and that is enough.
+  // A connection that breaks while in use would end it too. The running statement rejects, which is enough.
   pool.on("connect", (client) => client.on("error", () => undefined));
   return isTraced() ? withTracedQueries(pool) : pool;
 }
 
-/** A statement's values are parameters, so its text holds no data. */
+/** A statement's values are parameters, so its text contains no data. */
 const tracedQuery = <T>({ text }: pg.QueryConfig, send: () => Promise<T>): Promise<T> =>
   isTraced()
     ? traced(
@@ -102,10 +102,10 @@ function withTracedQueries(pool: pg.Pool): pg.Pool {
   return Object.assign(pool, { query: traceQuery }) as pg.Pool;
 }
 
-/** The oldest release of PostgreSQL that the service, its migrations and its index run on. */
+/** The oldest supported release of PostgreSQL, for the service, its migrations, and its index. */
 const OLDEST_POSTGRES = 16;
 
-/** What is wrong with the server's release, or null. */
+/** Returns what is wrong with the server's release, or null. */
 export async function releaseProblem(db: Pick<pg.ClientBase, "query">): Promise<string | null> {
   const { rows } = await db.query<{ server_version: string }>("SHOW server_version");
   const version = rows[0]?.server_version ?? "";
@@ -114,10 +114,10 @@ export async function releaseProblem(db: Pick<pg.ClientBase, "query">): Promise<
     : `DATABASE_URL is a PostgreSQL ${version}, but ${OLDEST_POSTGRES} or newer is required.`;
 }
 
-/** Whether the session has ended: whether a transaction that was being committed took effect is unknown. */
+/** Whether the session has ended, so that the outcome of a running COMMIT is unknown. */
 export const isFatal = (error: unknown): boolean => error instanceof pg.DatabaseError && error.severity === "FATAL";
 
-/** Whether the connection failed, not what was asked on it: what was asked may have taken effect. */
+/** Whether the connection failed, rather than the statement, which may have taken effect. */
 export function isDisconnected(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof pg.DatabaseError) return false;
   const { code } = error as NodeJS.ErrnoException;
@@ -125,13 +125,13 @@ export function isDisconnected(error: unknown): boolean {
 }
 
 /**
- * Whether the database cannot be reached, is stopping or starting, has no room, or gave the statement up (SQLSTATE
- * classes 08, 53 and 57): asking again later may help.
+ * Whether the database is unreachable, stopping or starting, full, or canceled the statement (SQLSTATE classes 08, 53
+ * and 57), so that a retry may help.
  */
 export const isAway = (error: unknown): boolean =>
   isDisconnected(error) || (error instanceof pg.DatabaseError && /^(08|53|57)/.test(error.code ?? ""));
 
-/** What the library says of it, without a code. */
+/** The library's messages, which have no code. */
 const DISCONNECTED =
   /^(Query read timeout|Connection terminated|timeout exceeded when trying to connect)|not queryable/;
 
@@ -146,12 +146,15 @@ async function commitOn(
   statements: readonly pg.QueryConfig[],
 ): Promise<readonly pg.QueryResult[]> {
   const results = await sendOn(client, [...statements, { text: "COMMIT" }]);
-  // In a transaction that has failed before, COMMIT succeeds and rolls back.
+  // In a failed transaction, COMMIT succeeds and rolls back.
   if (results.at(-1)?.command !== "COMMIT") throw new Error("the transaction was rolled back");
   return results.slice(0, -1);
 }
 
-/** Sends statements as one transaction, in one round trip. What is sent without one may have taken effect: `isDisconnected`. */
+/**
+ * Sends statements as one transaction, in one round trip. After a lost connection (`isDisconnected`), it may have taken
+ * effect.
+ */
 export async function transactOn(
   client: pg.PoolClient,
   statements: readonly pg.QueryConfig[],
@@ -162,14 +165,14 @@ export async function transactOn(
   return ended.value;
 }
 
-/** For each of the answers, what is asked. */
+/** The questions for a tuple of answers. */
 type Questions<Answers extends readonly unknown[]> = { readonly [At in keyof Answers]: Question<Answers[At]> };
 
-/** Is handed a statement that is sent together with COMMIT. */
+/** Accepts a statement to send together with COMMIT. */
 type Last = (statement: pg.QueryConfig) => void;
 
 /**
- * Runs `work` in one transaction. If COMMIT fails, it rejects: whether it took effect is unknown.
+ * Runs `work` in one transaction. If COMMIT fails, it rejects, and the outcome is unknown.
  * @param first is sent together with BEGIN
  */
 export async function inTransaction<T, Answers extends readonly unknown[] = readonly []>(
@@ -188,7 +191,7 @@ export async function inTransaction<T, Answers extends readonly unknown[] = read
   });
 }
 
-/** Rolls back what `work` leaves unfinished. A connection that has failed is not used again. */
+/** Rolls back anything that `work` leaves unfinished. A failed connection is not used again. */
 export const withClient = <T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
   traced("SQL session", { kind: "internal" }, () => onClient(pool, work));
 
@@ -198,7 +201,7 @@ async function onClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promi
   try {
     return await work(client);
   } catch (error) {
-    // What does not answer must not be asked again.
+    // A connection that does not answer must not get another statement.
     if (isDisconnected(error) || isFatal(error)) broken = error as Error;
     else if (client.getTransactionStatus() !== "I")
       await client.query("ROLLBACK").catch((rollback: Error) => {
@@ -212,7 +215,10 @@ async function onClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promi
 
 const names = new Map<string, string>();
 
-/** A statement's name, so that a connection parses and plans it once. Texts are few: constants, and some with a number of rows. */
+/**
+ * Returns a statement's name, so that a connection parses and plans it once. There are few texts: constants, and some
+ * that vary with the number of rows.
+ */
 function nameOf(text: string): string {
   const name = names.get(text) ?? `t${names.size}`;
   names.set(text, name);
@@ -225,27 +231,27 @@ export const named = (text: string, values: readonly unknown[]) => ({
   values: [...values],
 });
 
-/** How many rows a statement changes. */
+/** Runs a statement and returns the number of rows it changed. */
 export const change = async (pool: pg.Pool, text: string, values: readonly unknown[] = []): Promise<number> =>
   (await pool.query(named(text, values))).rowCount ?? 0;
 
-/** Transactions that lock the same name come one after the other. */
+/** Locks a name until the end of the transaction. */
 export const lock = (client: pg.PoolClient, name: string): Promise<pg.QueryResult> =>
   client.query(named("SELECT pg_advisory_xact_lock(hashtext($1))", [name]));
 
-/** The transaction that a connection has open. */
+/** Wraps the open transaction of a connection. */
 export const transactionOn = (client: pg.PoolClient): Transaction => ({
   query: (text, values) => client.query(named(text, values)),
 });
 
-/** A write and its parameters. */
+/** A write with its parameters. */
 export interface Statement {
   readonly text: string;
   readonly values: readonly unknown[];
 }
 
 /**
- * An open database transaction, passed to stores so that their writes commit together with the answer or not at all.
+ * An open database transaction. Stores receive it so that their writes commit together with the answer, or not at all.
  */
 export interface Transaction {
   query<Row extends object = Record<string, unknown>>(

@@ -14,7 +14,7 @@ const ALL =
 
 const READ = `SELECT name, part, sum(count) AS count, sum(amount) AS amount FROM ${ALL} WHERE name = ANY($1) GROUP BY name, part`;
 
-/** Running totals, by name and part. */
+/** Reads running totals, by name and part. */
 export async function readCounters<Name extends string>(
   pool: pg.Pool,
   names: readonly Name[],
@@ -33,13 +33,13 @@ export async function readCounters<Name extends string>(
 
 const SUM = `SELECT coalesce(sum(count), 0) AS count FROM ${ALL} WHERE name = $1 AND part <= $2`;
 
-/** The sum of all parts of a name that do not sort after `last`. */
+/** Sums the parts of a name up to and including `last` in sort order. */
 export async function sumThrough(pool: pg.Pool, name: string, last: string): Promise<number> {
   const { rows } = await pool.query<{ count: string }>(named(SUM, [name, last]));
   return Number(rows[0]?.count ?? 0);
 }
 
-/** In the order of the key, so that two processes never wait for each other. */
+/** In the order of the key, so that two processes never deadlock. */
 const MERGE = `WITH gone AS (DELETE FROM counter_change WHERE ctid = ANY(ARRAY(
     SELECT ctid FROM counter_change LIMIT ${MERGED_TOGETHER} FOR UPDATE SKIP LOCKED)) RETURNING name, part, count, amount),
   merged AS (INSERT INTO counter (name, part, count, amount)
@@ -47,5 +47,5 @@ const MERGE = `WITH gone AS (DELETE FROM counter_change WHERE ctid = ANY(ARRAY(
     ON CONFLICT (name, part) DO UPDATE SET count = counter.count + excluded.count, amount = counter.amount + excluded.amount)
   SELECT FROM gone`;
 
-/** Adds some of the changes to their totals; returns how many, 0 when there are no more. */
+/** Adds a batch of changes to their totals; returns their number, 0 when there are no more. */
 export const mergeCounters = (pool: pg.Pool): Promise<number> => change(pool, MERGE);

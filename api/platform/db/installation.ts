@@ -7,7 +7,7 @@ import { MAIN_NETWORK } from "../networks.ts";
 
 type Settings = Pick<Config, "payTo" | "arbiterKey" | "baseUrl" | "sealingKey" | "decoySeed">;
 
-/** What must not change unnoticed between two starts on one database, as text. */
+/** The identity that must not change unnoticed between two starts on one database, as text. */
 type Identity = Readonly<Record<"pay_to" | "network" | "arbiter" | "origin" | "sealing_check" | "decoy_check", string>>;
 
 const COLUMNS = ["pay_to", "network", "arbiter", "origin", "sealing_check", "decoy_check"] as const;
@@ -31,9 +31,9 @@ const NEXT = `INSERT INTO installation (id, ${COLUMNS.join(", ")}, reason)
   SELECT max(id) + 1, ${VALUES}, $${COLUMNS.length + 1} FROM installation HAVING count(*) > 0`;
 
 /**
- * Null if the database belongs to this installation; the first start on a database claims it. Otherwise one line that
- * names the variable that differs: a start with it would take payments to another address, sign under another name, or be
- * unable to read what is stored.
+ * Returns null if the database belongs to this installation; the first start on a database claims it. Otherwise one
+ * line names the variable that differs, because a start with it would take payments to another address, sign under
+ * another name, or be unable to read stored data.
  */
 export async function checkInstallation(pool: pg.Pool, settings: Settings): Promise<string | null> {
   const own = identityOf(settings);
@@ -44,7 +44,7 @@ export async function checkInstallation(pool: pg.Pool, settings: Settings): Prom
   return installationProblem(pool, settings);
 }
 
-/** The same without claiming the database: null also if no service has started on it yet. */
+/** The same without claiming the database; also null if no service has started on it yet. */
 export async function installationProblem(pool: pg.Pool, settings: Settings): Promise<string | null> {
   const own = identityOf(settings);
   const { rows } = await pool.query<Identity>(SELECT);
@@ -55,12 +55,12 @@ export async function installationProblem(pool: pg.Pool, settings: Settings): Pr
   const difference = changed.endsWith("_check")
     ? "is not the one that this database was filled with"
     : `gives ${own[changed]}, but this database belongs to ${known[changed]}`;
-  return `${VARIABLES[changed]} ${difference}: set it back, or record a deliberate change with \`npm run installation:change -- --reason "…"\`.`;
+  return `${VARIABLES[changed]} ${difference}. Set it back, or record a deliberate change with \`npm run installation:change -- --reason "…"\`.`;
 }
 
 /** Certificates of one network must never count on another. */
 const OTHER_NETWORK = (own: string, known: string): string =>
-  `MAIN_NETWORK gives ${own}, but this database belongs to ${known}: set it back, or use an empty database.`;
+  `MAIN_NETWORK gives ${own}, but this database belongs to ${known}. Set it back, or use an empty database.`;
 
 /** Records a deliberate change. False if no service has started on this database yet, or nothing differs. */
 export async function changeInstallation(pool: pg.Pool, settings: Settings, reason: string): Promise<boolean> {

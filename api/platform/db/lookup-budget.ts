@@ -2,10 +2,10 @@ import type pg from "pg";
 import { networkOf } from "../http/request.ts";
 
 const HOUR_SECONDS = 3_600;
-/** The clients of one network have no more than so much of what all have, or what one client has. */
+/** The clients of one network may use a tenth of the total, or as much as one client if that is more. */
 const SHARE_OF_A_NETWORK = 10;
 
-/** Takes one of an hour's requests, if there is one left. Returns the seconds to the next hour, and what was taken. */
+/** Takes one of the hour's requests, if any is left. Returns the seconds to the next hour, and the number taken. */
 const TAKE = `WITH hour AS (SELECT floor(extract(epoch FROM now()) / ${HOUR_SECONDS})::int AS number,
       ceil(${HOUR_SECONDS} - extract(epoch FROM now())::numeric % ${HOUR_SECONDS})::int AS left),
   taken AS (INSERT INTO lookup_budget AS spent (hour, client, used) SELECT number, $1, 1 FROM hour WHERE $2 > 0
@@ -13,18 +13,18 @@ const TAKE = `WITH hour AS (SELECT floor(extract(epoch FROM now()) / ${HOUR_SECO
   SELECT "left" AS seconds, (SELECT count(*)::int FROM taken) AS taken FROM hour`;
 
 export interface BudgetLimits {
-  /** Requests to nodes in an hour: of one client, and of all together. */
+  /** Requests to nodes per hour, for one client and in total. */
   readonly client: number;
   readonly all: number;
 }
 
-/** Counts requests to nodes, for all processes. */
+/** Counts requests to nodes across all processes. */
 export interface LookupBudget {
-  /** @throws BudgetSpent if this client, or all together, have had theirs */
+  /** @throws BudgetSpent if this client's budget, or the total, is spent */
   spend(client: string): Promise<void>;
 }
 
-/** There will be more after so many seconds. */
+/** The budget is spent until the next hour. */
 export class BudgetSpent extends Error {
   override readonly name = "BudgetSpent";
   readonly whose: "client" | "all";
@@ -38,8 +38,9 @@ export class BudgetSpent extends Error {
 }
 
 /**
- * Counts in PostgreSQL, for all processes. What a client may not have is not taken from everybody either.
- * @param purpose tells one account from others; that of the score's look-ups has no name
+ * Creates the budget in PostgreSQL, across all processes. A request that a client is refused does not reduce the total
+ * either.
+ * @param purpose distinguishes budgets; the score's look-ups have an empty one
  */
 export function createLookupBudget(pool: pg.Pool, limits: BudgetLimits, purpose = ""): LookupBudget {
   const take = async (client: string, limit: number) => {

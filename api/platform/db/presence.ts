@@ -2,12 +2,12 @@ import { randomInt } from "node:crypto";
 import type pg from "pg";
 import { named } from "./connection.ts";
 
-/** Any number: the class of locks that show who lives. */
+/** An arbitrary number for the class of locks that show live processes. */
 const CLASS = 7_402_404;
 
 /**
- * While this holds, nobody has a turn as this owner: its connection has ended, and its lock with it. The locks are read once,
- * however many rows a statement asks it of. For no owner at all it says nothing.
+ * SQL that is true if no live process has this owner number, because its connection has ended, and its lock with it.
+ * The locks are read once, however many rows a statement checks. For a null owner the result is null.
  */
 export const isGone = (owner: string): string => `${owner}::oid NOT IN (SELECT objid FROM pg_locks
   WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -16,15 +16,15 @@ export const isGone = (owner: string): string => `${owner}::oid NOT IN (SELECT o
 const HOLD = `SELECT pg_try_advisory_lock(${CLASS}, $1) AS mine`;
 const LET_GO = "SELECT pg_advisory_unlock_all()";
 
-/** Somebody who has something under way. */
+/** A process with work under way. */
 export interface Present {
   readonly owner: number;
   leave(): void;
 }
 
 /**
- * Shows other processes that this one lives, as long as it has something under way: a lock on one connection, which ends with
- * the process. All that is under way at once shares the connection.
+ * Shows other processes that this one is alive while it has work under way. It holds a lock on one connection, which
+ * ends with the process. All concurrent work shares the connection.
  */
 export function createPresence(pool: pg.Pool): () => Promise<Present> {
   let shared: { readonly session: Promise<Session>; entered: number } | null = null;
@@ -55,7 +55,7 @@ interface Session {
   end(): Promise<void>;
 }
 
-/** @param hasBroken is called when the connection is lost: what it showed no longer holds */
+/** @param hasBroken is called when the connection, and with it the lock, is lost */
 async function hold(pool: pg.Pool, hasBroken: () => void): Promise<Session> {
   const client = await pool.connect();
   const owner = randomInt(1, 2 ** 31);
@@ -72,7 +72,7 @@ async function hold(pool: pg.Pool, hasBroken: () => void): Promise<Session> {
   };
   try {
     const { rows } = await client.query<{ mine: boolean }>(named(HOLD, [owner]));
-    if (rows[0]?.mine !== true) throw new Error("another process shows itself under the same number");
+    if (rows[0]?.mine !== true) throw new Error("another process has the same presence number");
     return { owner, end };
   } catch (error) {
     await end();

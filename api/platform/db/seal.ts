@@ -1,17 +1,17 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 import type { Hex } from "../wallet.ts";
 
-/** Encrypts payers' signatures at rest (AES-256-GCM; the keys live outside the database). */
+/** Encrypts payers' signatures at rest (AES-256-GCM). The keys are kept outside the database. */
 export interface Seal {
   seal(signature: Hex, context: string): Buffer;
   /** Rejects bytes that were changed or moved to another row, or sealed with an unknown key. */
   open(sealed: Buffer, context: string): Hex;
-  /** The same under the current key; null if they are already. */
+  /** Encrypts it again under the current key; null if it already is. */
   renew(sealed: Buffer, context: string): Buffer | null;
 }
 
 /**
- * `context` is bound into every seal, so a sealed signature opens only in the row it was made for.
+ * Creates the seal. `context` is bound into every sealed signature, so it opens only in the row it was made for.
  * @param retired keys that open earlier data and are not used for new data
  */
 export function createSeal(secret: Uint8Array, retired: readonly Uint8Array[] = []): Seal {
@@ -28,7 +28,7 @@ export function createSeal(secret: Uint8Array, retired: readonly Uint8Array[] = 
       const signature = openWith(key, sealed, context);
       if (signature !== null) return { signature, key };
     }
-    throw new Error("no sealing key opens what is stored: it was changed, moved, or sealed with another key");
+    throw new Error("no sealing key opens the stored data, which was changed, moved, or sealed with another key");
   };
   return {
     seal,
@@ -40,7 +40,7 @@ export function createSeal(secret: Uint8Array, retired: readonly Uint8Array[] = 
   };
 }
 
-/** Null if this key did not seal it for this context. */
+/** Opens a seal; null if this key did not make it for this context. */
 function openWith(key: KeyObject, sealed: Buffer, context: string): Hex | null {
   const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, 12)).setAAD(Buffer.from(context));
   try {

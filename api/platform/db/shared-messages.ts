@@ -1,23 +1,23 @@
 import pg from "pg";
 import { isDisconnected, isFatal, sendOn, transactOn, withClient } from "./connection.ts";
 
-/** Payments whose statements share one transaction at most. */
+/** The most payments whose statements share one transaction. */
 const MOST_TOGETHER = 32;
-/** Transactions on their way at once: what comes meanwhile shares the next one. */
+/** The most transactions under way. Statements that arrive meanwhile share the next one. */
 const MOST_SENT = 3;
 
 export interface Statement extends pg.QueryConfig {
   readonly name: string;
 }
 
-/** Runs a statement that needs no transaction of its own, and resolves once it is committed. */
+/** Runs a statement that may share a transaction, and resolves once it is committed. */
 export type Share = <Row extends pg.QueryResultRow>(
   statement: Statement,
   /** Locks are taken in this order, so that transactions cannot deadlock. */
   order: string,
 ) => Promise<pg.QueryResult<Row>>;
 
-/** The same for several statements, which take effect together or not at all. */
+/** Runs several statements, which take effect together or not at all. */
 export type ShareAll = (statements: readonly Statement[], order: string) => Promise<readonly pg.QueryResult[]>;
 
 interface Waiting {
@@ -28,8 +28,8 @@ interface Waiting {
 }
 
 /**
- * Statements that come together share a round trip and a commit. When one of them fails, each is sent again on its own,
- * unless the connection was lost: what has taken effect then is unknown.
+ * Creates the queue. Statements that arrive together share a round trip and a commit. When one of them fails, each is
+ * sent again alone, unless the connection was lost, because then the outcome is unknown.
  */
 export function createSharedMessages(pool: pg.Pool): { readonly share: Share; readonly shareAll: ShareAll } {
   const waiting: Waiting[] = [];
@@ -47,7 +47,7 @@ export function createSharedMessages(pool: pg.Pool): { readonly share: Share; re
       const batch = waiting.splice(0, MOST_TOGETHER).sort((one, other) => (one.order < other.order ? -1 : 1));
       void settle(pool, batch).then((isAnswered) => {
         sent--;
-        // A server that does not answer would keep the others waiting once more.
+        // A server that does not answer would keep the others waiting again.
         if (!isAnswered) for (const { reject } of waiting.splice(0)) reject(new Error(UNANSWERED));
         plan();
       });
@@ -64,7 +64,7 @@ export function createSharedMessages(pool: pg.Pool): { readonly share: Share; re
 
 const UNANSWERED = "Connection terminated: the statement was not sent, because those before it were not answered";
 
-/** False if the server did not answer. */
+/** Returns false if the server did not answer. */
 async function settle(pool: pg.Pool, batch: readonly Waiting[]): Promise<boolean> {
   try {
     const results = await sendTogether(
@@ -86,6 +86,6 @@ async function settle(pool: pg.Pool, batch: readonly Waiting[]): Promise<boolean
   }
 }
 
-/** A statement without others is a transaction already. */
+/** Sends the statements. A single one is a transaction without BEGIN and COMMIT. */
 const sendTogether = (pool: pg.Pool, statements: readonly pg.QueryConfig[]): Promise<readonly pg.QueryResult[]> =>
   withClient(pool, (client) => (statements.length === 1 ? sendOn : transactOn)(client, statements));

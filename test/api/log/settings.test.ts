@@ -36,8 +36,8 @@ test.each([
   [{ LOG_WITNESSES: `${vkey} ${URL},${vkey} ${URL}` }, /^LOG_WITNESSES is wrong: expected each key once/m],
   [{ LOG_WITNESSES: `${vkey} ${URL},${renamed} ${URL}` }, /^LOG_WITNESSES is wrong: expected each key once/m],
   [{ LOG_WITNESSES: many(33) }, /^LOG_WITNESSES is wrong: expected at most 32 witnesses/m],
-  [{ LOG_QUORUM: "1" }, /^LOG_QUORUM is wrong: it asks for 1 witnesses, and LOG_WITNESSES names 0/m],
-  [{ LOG_WITNESSES: `${vkey} ${URL}`, LOG_QUORUM: "2" }, /^LOG_QUORUM is wrong: it asks for 2 witnesses, and/m],
+  [{ LOG_QUORUM: "1" }, /^LOG_QUORUM is wrong: 1 witnesses are required, but LOG_WITNESSES lists 0/m],
+  [{ LOG_WITNESSES: `${vkey} ${URL}`, LOG_QUORUM: "2" }, /^LOG_QUORUM is wrong: 2 witnesses are required, but/m],
   [{ LOG_WITNESS_WAIT: "3601" }, /^LOG_WITNESS_WAIT is wrong/m],
   [{ LOG_ANCHOR_SECONDS: "daily" }, /^LOG_ANCHOR_SECONDS is wrong: expected a whole number from 0 to 31536000/m],
 ])("%j is rejected with a message that describes a valid value", (settings, problem) => {

@@ -47,7 +47,7 @@ describe("An installation's identity", () => {
       expect(problem).not.toMatch(/\n|c9c9|CQkJ/);
     }
     expect(await start({ MAIN_NETWORK: "base-sepolia" })).toBe(
-      "MAIN_NETWORK gives eip155:84532, but this database belongs to eip155:8453: set it back, or use an empty database.",
+      "MAIN_NETWORK gives eip155:84532, but this database belongs to eip155:8453. Set it back, or use an empty database.",
     );
     expect(await start({ MAIN_NETWORK: "mainnet" })).toBe("MAIN_NETWORK is wrong: expected base or base-sepolia");
     expect(await start({ BASE_URL: "http://trust.localhost" })).toBeNull();

@@ -136,7 +136,7 @@ test("A rehearsal database cannot be used for the real network", async () => {
   );
   expect(code).toBe(1);
   expect(output).toMatch(
-    /MAIN_NETWORK gives eip155:8453, but this database belongs to eip155:84532: set it back, or use an empty database/,
+    /MAIN_NETWORK gives eip155:8453, but this database belongs to eip155:84532. Set it back, or use an empty database/,
   );
   const badge = await (
     await fetch(
