@@ -1,7 +1,8 @@
 import { LRUCache } from "lru-cache";
 
 /**
- * Caches the last `limit` results of a pure but costly computation. The key must cover everything the result depends on.
+ * Caches the last `limit` results of a pure but costly computation. The key must include everything on which the result
+ * depends.
  */
 export function memoize<Value extends object | string>(
   limit: number,

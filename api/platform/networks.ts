@@ -1,26 +1,26 @@
 import type { Address } from "./wallet.ts";
 
-/** What a chain is to the service. Everything that tells one chain from another stands here. */
+/** The facts about a chain. All differences between chains are here. */
 interface Facts {
   /** CAIP-2 id (https://chainagnostic.org/CAIPs/caip-2). */
   readonly id: string;
   /** The name that x402 version 1 and the specification use. */
   readonly key: string;
   readonly chainId: number;
-  /** For people. */
+  /** The name shown to people. */
   readonly name: string;
-  /** Circle's USDC; name and version are those of its EIP-712 domain, which differ between chains. */
+  /** Circle's USDC; name and version belong to its EIP-712 domain, and differ between chains. */
   readonly usdc: { readonly address: Address; readonly name: string; readonly version: "2"; readonly decimals: 6 };
   readonly explorer: string;
-  /** The currency to show to people. */
+  /** The currency shown to people. */
   readonly money: string;
-  /** Whether its money is worth nothing. */
+  /** Whether its money has no value. */
   readonly isTest: boolean;
   /** Seconds between two blocks. */
   readonly blockSeconds: number;
   /** A public node, for wallets that do not know the chain yet. */
   readonly publicRpcUrl: string;
-  /** The variable that names its node's JSON-RPC URL. */
+  /** The environment variable with its node's JSON-RPC URL. */
   readonly rpcVariable: string;
 }
 
@@ -72,24 +72,24 @@ export const NETWORKS: Readonly<Record<Network, NetworkFacts>> = TABLE;
 export const MAIN_NETWORK_KEYS = Object.values(NETWORKS).map(({ key }) => key);
 
 /**
- * Where the service does what it is for: tests, scores, verdicts and escrow. Base, unless the variable of this name makes
- * the whole installation a rehearsal on the test network. It is read here, once, because schemas and texts are made of it
- * before there is a configuration; `parseConfig` refuses a value that is not a network's key.
+ * The network of tests, scores, verdicts, and escrow: Base, unless the variable of this name makes the whole
+ * installation a rehearsal on the test network. It is read here, once, because schemas and texts depend on it before
+ * there is a configuration. `parseConfig` refuses a value that is not a network's key.
  */
 export const MAIN_NETWORK: Network =
   Object.values(NETWORKS).find(({ key }) => key === process.env.MAIN_NETWORK)?.id ?? "eip155:8453";
 
-/** Where paying costs nothing: the café. */
+/** The network on which paying costs nothing, for the café. */
 export const TEST_NETWORK: Network = "eip155:84532";
 
-/** The main network if it is a test network: what is published then says so. Null on Base. */
+/** The main network if it is a test network, which everything published then mentions. Null on Base. */
 export const REHEARSED_ON: NetworkFacts | null = NETWORKS[MAIN_NETWORK].isTest ? NETWORKS[MAIN_NETWORK] : null;
 
-/** One of something for every network. */
+/** Makes one value for every network. */
 export const eachNetwork = <T>(make: (network: Network) => T): Record<Network, T> =>
   Object.fromEntries(Object.values(NETWORKS).map(({ id }) => [id, make(id)])) as Record<Network, T>;
 
-/** The network of a chain id; throws for a chain that the service does not know. */
+/** Returns the network of a chain id; throws for an unknown chain. */
 export function networkOfChain(chainId: number): Network {
   const found = Object.values(NETWORKS).find((network) => network.chainId === chainId);
   if (found === undefined) throw new Error(`no network has the chain id ${chainId}`);
@@ -100,16 +100,16 @@ let localUrl: string | null = null;
 let localNodes: Partial<Record<Network, string | undefined>> = {};
 
 /**
- * Where the links of a local instance lead, because a public explorer has other transactions than a local chain: to its own
- * records. Null for the public explorers.
- * @param nodes of local chains, to name in samples in place of public ones
+ * Sets the target of links on a local instance to its own records, because a public explorer does not show a local
+ * chain. Null for the public explorers.
+ * @param nodes of local chains, for samples, in place of public ones
  */
 export function linkLocally(baseUrl: string | null, nodes: typeof localNodes = {}): void {
   localUrl = baseUrl;
   localNodes = nodes;
 }
 
-/** The node that samples name: a local instance's own, which has the chain that it sells on. */
+/** Returns the node for samples. On a local instance, it is the node of the chain that it sells on. */
 export const sampleRpcUrl = (network: Network): string => localNodes[network] ?? NETWORKS[network].publicRpcUrl;
 
 export const explorerAddressUrl = (network: Network, address: string): string =>

@@ -11,7 +11,7 @@ export interface PublishedPackage {
   readonly name: string;
   readonly version: string;
   readonly description: string;
-  /** The Node versions it runs on. */
+  /** The supported Node versions. */
   readonly node: string;
   /** Its folder under `packages/`. */
   readonly folder: string;
@@ -39,16 +39,19 @@ export const SELLER_CHECK = published("seller-check", sellerCheck);
 /** The packages the service serves, so that installing them needs no registry. */
 export const PACKAGES: readonly PublishedPackage[] = [VERIFIER, GATE, ESCROW, MCP, SELLER_CHECK, REPLAYABLE];
 
-/** The wheel of `packages/python`, which needs a Python to be built. */
+/** The wheel of `packages/python`, which needs Python to build. */
 export const WHEEL = `agent_payment_trust-${VERSION}-py3-none-any.whl`;
 
-/** The tarball's file name as npm writes it. */
+/** Returns the tarball's file name as npm writes it. */
 export const tarballName = ({ name, version }: PublishedPackage): string => `${name}-${version}.tgz`;
 
 export const packageUrl = (baseUrl: string, published: PublishedPackage): string =>
   `${baseUrl}/packages/${tarballName(published)}`;
 
-/** The arguments of `npx` that run a package's program. From version 12 on, npm fetches a URL only where that is allowed. */
+/**
+ * Returns the arguments of `npx` that run a package's program. Since version 12, npm fetches a URL only if that is
+ * allowed.
+ */
 export const npxArguments = (baseUrl: string, published: PublishedPackage): readonly string[] => [
   "-y",
   "--allow-remote=root",
@@ -59,8 +62,8 @@ export const npxCommand = (baseUrl: string, published: PublishedPackage): string
   ["npx", ...npxArguments(baseUrl, published)].join(" ");
 
 /**
- * Commands that install packages of ours, and others by name. They install the downloaded files: npm 12 refuses a dependency
- * with a URL again in each later `npm install` and `npm ci`.
+ * Returns commands that install packages of ours, and others by name. They install the downloaded files, because npm 12
+ * refuses a dependency with a URL again in each later `npm install` and `npm ci`.
  */
 export const installCommands = (
   baseUrl: string,

@@ -14,11 +14,11 @@ export interface PlatformParts {
   readonly meter?: Meter | null | undefined;
   /** Defaults to the machine's clock. */
   readonly now?: (() => Date) | undefined;
-  /** Whether new requests should come to this process; always by default. */
+  /** Whether new requests should be sent to this process; always by default. */
   readonly isReady?: (() => boolean) | undefined;
 }
 
-/** The connections, keys and clock that all slices share. It opens no connection yet. */
+/** Creates the connections, keys, and clock that all slices share. It does not connect yet. */
 export async function createPlatform(
   config: Config,
   pool: pg.Pool,

@@ -8,7 +8,7 @@ import type { Meter } from "./metrics/meter.ts";
 import type { Network } from "./networks.ts";
 import type { ServiceKeys } from "./signing/service-keys.ts";
 
-/** What every slice is built on. */
+/** The shared foundation of all slices. */
 export interface Platform {
   readonly pool: pg.Pool;
   readonly chains: Readonly<Record<Network, ChainReader>>;
@@ -16,27 +16,27 @@ export interface Platform {
   readonly seal: Seal;
   readonly peers: Peers;
   readonly log: Logger;
-  /** Null if nothing is counted. */
+  /** Null if metrics are off. */
   readonly meter: Meter | null;
   readonly now: () => Date;
-  /** Whether new requests should come to this process. */
+  /** Whether new requests should be sent to this process. */
   readonly isReady: () => boolean;
 }
 
-/** Recurring work of a slice. A process has one run of it at a time. */
+/** Recurring work of a slice. A process runs it once at a time. */
 export interface Job {
   /** Unique; the metrics and the status page show it. */
   readonly name: string;
   /** The pause after each run. */
   readonly everyMs: number;
   readonly run: () => Promise<unknown>;
-  /** Calls back when there is work before the pause is over. */
+  /** Registers a function to call when there is work before the pause is over. */
   readonly onWork?: (wake: () => void) => void;
-  /** Resolves when work that a run has left behind is done. */
+  /** Resolves when work that a run has started in the background is done. */
   readonly idle?: () => Promise<unknown>;
 }
 
-/** A feature: what it answers, and what it does by itself. */
+/** A feature: its routes, and the jobs that it runs. */
 export interface Slice {
   readonly routes: readonly Listed[];
   readonly jobs: readonly Job[];
@@ -45,6 +45,6 @@ export interface Slice {
 /** The whole table of routes, complete by the time a route is called. */
 export type Table = () => readonly Listed[];
 
-/** Files routes under a heading of the published lists. */
+/** Assigns routes to a heading of the published lists. */
 export const under = (tag: Tag, routes: readonly Route[]): readonly Listed[] =>
   routes.map((route) => ({ ...route, tag }));

@@ -1,15 +1,15 @@
 import { checksumAddress } from "viem";
 import { MAIN_NETWORK, type Network } from "./networks.ts";
 
-/** A 20-byte account address in lower case, checked once, at the edge, by `parseAddress`. */
+/** A 20-byte account address in lower case, checked once, at the boundary, by `parseAddress`. */
 export type Address = `0x${string}`;
 export type Hex = `0x${string}`;
 
 const ADDRESS = /^0x[0-9a-f]{40}$/i;
 
 /**
- * The address in lower case, or null if the text is not an address. Accepts mixed case without checking its EIP-55
- * checksum.
+ * Returns the address in lower case, or null if the text is not an address. Accepts mixed case without checking its
+ * EIP-55 checksum.
  */
 export const parseAddress = (text: unknown): Address | null =>
   typeof text === "string" && ADDRESS.test(text) ? (text.toLowerCase() as Address) : null;
@@ -17,8 +17,8 @@ export const parseAddress = (text: unknown): Address | null =>
 const ACCOUNT = /^(?:(?:did:pkh:)?(?!did:)([-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}):)?(0x[0-9a-f]{40})$/i;
 
 /**
- * The wallet that a caller names: its address, alone or as CAIP-10 or did:pkh. Capitals are a checksum (EIP-55) unless all
- * letters have the same case. `malformed` says what is wrong in the words of an expectation.
+ * Parses a wallet given by its address, alone or as CAIP-10 or did:pkh. Capitals are a checksum (EIP-55) unless all
+ * letters have the same case. `malformed` describes the expected text.
  */
 export function readWallet(
   text: unknown,
@@ -37,7 +37,7 @@ export function readWallet(
     : { wallet };
 }
 
-/** Whether an address has capitals, and they are not its checksum. */
+/** Whether an address has capitals that are not its checksum. */
 export function isMistyped(address: string): boolean {
   const digits = address.slice(2);
   if (digits === digits.toLowerCase() || digits === digits.toUpperCase()) return false;

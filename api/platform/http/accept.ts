@@ -1,13 +1,13 @@
 import { parseAccept } from "hono/utils/accept";
 
 interface Wish {
-  /** 0 for not at all. */
+  /** 0 if the type is not accepted. */
   readonly quality: number;
-  /** The place of the range that names the type itself; Infinity if none does. */
+  /** The position of the range that names the type itself; Infinity if there is none. */
   readonly place: number;
 }
 
-/** How much a client wants a media type: the most specific range decides (RFC 9110, section 12.5.1). */
+/** Returns a client's preference for a media type. The most specific range decides (RFC 9110, section 12.5.1). */
 function wishFor(accept: string, type: string): Wish {
   const ranges = parseAccept(accept);
   const [family] = type.split("/");
@@ -19,11 +19,14 @@ function wishFor(accept: string, type: string): Wish {
   return { quality: 0, place: Number.POSITIVE_INFINITY };
 }
 
-/** Whether an `Accept` header takes a media type at all. Everything is taken where there is none. */
+/** Whether an `Accept` header accepts a media type. Without the header, every type is accepted. */
 export const accepts = (accept: string | undefined, type: string): boolean =>
   accept === undefined || accept === "" || wishFor(accept, type).quality > 0;
 
-/** Whether an `Accept` header prefers a media type to the default one: by quality, and if that is the same, by naming it first. */
+/**
+ * Whether an `Accept` header prefers a media type to the default one, by a higher quality or, if equal, an earlier
+ * position.
+ */
 export function prefers(accept: string | undefined, type: string, instead: string): boolean {
   if (accept === undefined || accept === "" || accept === "*/*") return false;
   const [wanted, other] = [wishFor(accept, type), wishFor(accept, instead)];

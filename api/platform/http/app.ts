@@ -30,7 +30,7 @@ export interface AccessLog {
   info(facts: object, message: string): void;
 }
 
-/** A problem, or a 402, which is none. */
+/** The page of a problem or of a 402, which is not a problem. */
 type PageOfProblem = Omit<ReturnType<typeof problemBody>, "code" | "type" | "status" | "title"> & {
   readonly status: number;
   readonly title: string;
@@ -43,7 +43,7 @@ export interface AppParts {
   readonly routes: readonly Route[];
   /** Sells a paid route; serves a free one. */
   readonly handlerOf: (route: Route) => Handler;
-  /** The page of an error, or of terms to pay, for browsers; with what is for sale at its path. */
+  /** Renders the page of an error, or of terms to pay, for browsers. `sold` is the product at the page's path. */
   readonly renderProblem: (problem: PageOfProblem, sold: PaidRoute | null) => string;
   /** Requests per minute per client address; 0 for no limit. */
   readonly rateLimitPerMinute: number;
@@ -53,28 +53,28 @@ export interface AppParts {
     /** A trusted id to adopt; null if there is none. */
     requestIdOf(incoming: IncomingMessage): string | null;
   };
-  /** Handles a request so that everything logged meanwhile can name it. */
+  /** Handles a request so that its log lines contain its id. */
   readonly inRequest: (id: string, handle: () => Promise<void>) => Promise<void>;
   readonly log: AppLog;
-  /** Whether an error says that a part of ours cannot be reached at the moment. */
+  /** Whether an error means that a dependency is currently unreachable. */
   readonly isAway: (error: unknown) => boolean;
   /** Receives one line per request; lines may be lost if the process is killed. */
   readonly accessLog: AccessLog;
   /** Milliseconds since an arbitrary moment; never runs backwards. */
   readonly elapsedMs: () => number;
-  /** Null if nothing is counted. */
+  /** Null if metrics are off. */
   readonly meter: Pick<Meter, "request"> | null;
 }
 
 type Env = { Bindings: Partial<HttpBindings>; Variables: { requestId: string } };
 
-/** The HTTP application: mounts every route of the table, answers errors as problem details, and nothing else. */
+/** Creates the HTTP application, which only mounts the routes of the table and answers errors as problem details. */
 export function createApp(parts: AppParts): Hono<Env> {
   const app = new Hono<Env>();
   const answer = answersOf(parts);
   app.use(everyRequest(parts));
-  // The library's middleware sets headers on a finished response, costing every answer a second one, so only preflights
-  // use it. It allows the headers that the preflight asks for: no request has cookies.
+  // The library's middleware sets headers on a finished response, at the cost of a second response object, so only
+  // preflights use it. It allows any header that the preflight requests, because requests have no cookies.
   app.options("*", privateNetwork, cors({ origin: "*", maxAge: 86_400 }));
   if (parts.rateLimitPerMinute > 0) app.use(rateLimit(parts));
   app.use(plainPath);
@@ -103,26 +103,28 @@ export function createApp(parts: AppParts): Hono<Env> {
   return app;
 }
 
-/** Chromium asks twice if a public page may call an address that is not public, as of a service behind a company's proxy. */
+/**
+ * Chromium asks whether a public page may call a private address, such as a service's behind a company's proxy.
+ */
 const privateNetwork: MiddlewareHandler<Env> = async (c, next) => {
   if (c.req.header("access-control-request-private-network") === "true")
     setHeader(c, "access-control-allow-private-network", "true");
   await next();
 };
 
-/** Paths of the log are exact (C2SP tlog-tiles): another spelling is no resource. */
+/** Paths of the log are exact (C2SP tlog-tiles), so another spelling is not a resource. */
 const IS_EXACT = /^\/+log(\/|$)|\.tlog-proof\/?$/;
 
-/** Sends a request whose path has a slash too many to the path without it, with its method, body and headers. */
+/** Redirects a path with superfluous slashes to the plain path, with the same method, body, and query. */
 const plainPath: MiddlewareHandler<Env> = async (c, next) => {
   if (!/[\\/]{2}|.[\\/]$/.test(c.req.path) || IS_EXACT.test(c.req.path)) return next();
-  // What a URL's parser makes of it starts with one slash and names no other host.
+  // The parsed URL starts with one slash and names no other host.
   const { pathname, search } = new URL(c.req.url);
   const plain = pathname.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
   return plain === pathname ? next() : c.redirect(plain + search, 308);
 };
 
-/** Passes on a request whose path does not end as the route's does, and refuses a query that can be read in two ways or not at all. */
+/** Skips a request whose path does not end like the route's, and refuses an ambiguous or malformed query. */
 function mounted(route: Route, handle: (c: Context) => Response | Promise<Response>): MiddlewareHandler<Env> {
   const suffix = suffixOf(route);
   const handler: MiddlewareHandler<Env> = async (c, next) => {
@@ -133,11 +135,14 @@ function mounted(route: Route, handle: (c: Context) => Response | Promise<Respon
   return Object.assign(handler, { tablePath: route.path });
 }
 
-/** What is for sale at a path. */
+/** Returns the paid route at a path. */
 const soldAt = (routes: readonly Route[], path: string): PaidRoute | null =>
   routes.find((route): route is PaidRoute => isPaid(route) && route.path === path) ?? null;
 
-/** A route's handler. Where it answers 402, a browser gets a page in place of the JSON; the headers, and so the terms, stay. */
+/**
+ * Returns a route's handler. For a 402, a browser gets a page in place of the JSON, with the same headers and thus the
+ * same terms.
+ */
 function handled(route: Route, { handlerOf, renderProblem }: Pick<AppParts, "handlerOf" | "renderProblem">): Handler {
   const handle = handlerOf(route);
   if (!isPaid(route) && !isQuoted(route) && networksOfSignIn(route).length === 0) return handle;
@@ -154,7 +159,7 @@ function handled(route: Route, { handlerOf, renderProblem }: Pick<AppParts, "han
   };
 }
 
-/** The methods of every path that is mounted. */
+/** Returns the methods of every mounted path. */
 function allowed(routes: readonly Route[]): Map<string, readonly string[]> {
   const methods = new Map<string, readonly string[]>();
   for (const route of routes) {
@@ -165,7 +170,7 @@ function allowed(routes: readonly Route[]): Map<string, readonly string[]> {
   return methods;
 }
 
-/** The largest body of each path that differs from the default. */
+/** Returns the maximum body size of each path that differs from the default. */
 const bodyLimits = (routes: readonly Route[]): ReadonlyMap<string, number> =>
   new Map(
     routes.flatMap((route) =>
@@ -195,7 +200,10 @@ function answersOf({ renderProblem, routes }: Pick<AppParts, "renderProblem" | "
   };
 }
 
-/** The placeholders of the routes that are pictures, by path: a request that is refused early has reached no route. */
+/**
+ * Returns the placeholders of the picture routes by path, because a request that is refused early has not reached a
+ * route.
+ */
 function picturesOf(routes: readonly Route[]) {
   const pictures = routes.flatMap((route) =>
     "placeholder" in route && route.placeholder !== undefined
@@ -208,7 +216,10 @@ function picturesOf(routes: readonly Route[]) {
 const pathPattern = ({ path }: Route): RegExp =>
   new RegExp(`^${path.replaceAll(".", "\\.").replace(/:\w+/g, "[^/]+")}$`);
 
-/** Image proxies pass on what has status 200, and keep it; so what may soon be true again is kept for a short time. */
+/**
+ * The lifetime of a placeholder. Image proxies pass on only status 200 and cache it, so a temporary error must expire
+ * soon.
+ */
 const PLACEHOLDER_SECONDS = 60;
 
 function placeholder(
@@ -224,9 +235,7 @@ function placeholder(
   });
 }
 
-/**
- * Setting headers through Hono would cost every answer a Headers object; Node's response is the only way around that.
- */
+/** Sets a header on Node's response, because Hono would create a Headers object for every response. */
 function setHeader(c: Context<Env>, name: string, value: string): void {
   const { outgoing } = c.env ?? {};
   if (outgoing) outgoing.setHeader(name, value);
@@ -234,8 +243,8 @@ function setHeader(c: Context<Env>, name: string, value: string): void {
 }
 
 /**
- * What every request gets: an id, the common headers, and one log line without any header, query or body. Successful
- * reads are logged at debug level only.
+ * Gives every request an id, the common headers, and one log line without headers, query, or body. Successful reads are
+ * logged at debug level only.
  */
 function everyRequest({ accessLog: log, meter, peers, inRequest, elapsedMs }: AppParts) {
   return async (c: Context<Env>, next: () => Promise<void>): Promise<void> => {
@@ -259,7 +268,7 @@ function everyRequest({ accessLog: log, meter, peers, inRequest, elapsedMs }: Ap
   };
 }
 
-/** By the route's pattern: a path may hold a token, and a method may be any word. */
+/** Describes the span by the route's pattern, because a path may contain a token, and a method may be any word. */
 function describe(span: TracedSpan, c: Context): void {
   const method = c.req.method in TRACED_METHODS ? c.req.method : "_OTHER";
   const [route, { status }] = [routeOf(c), c.res];
@@ -288,7 +297,7 @@ function lengthLimit(limits: ReadonlyMap<string, number>) {
   };
 }
 
-/** The headers of draft-ietf-httpapi-ratelimit-headers: the policy and what is left of it. */
+/** The headers of draft-ietf-httpapi-ratelimit-headers: the policy and the remaining quota. */
 function rateLimit({ rateLimitPerMinute, shareCounts, peers }: AppParts) {
   const use = createRateLimit({ most: rateLimitPerMinute, share: shareCounts });
   const policy = `"address";q=${rateLimitPerMinute};w=${LIMIT_SECONDS}`;

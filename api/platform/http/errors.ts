@@ -37,7 +37,8 @@ export interface ProblemDetails {
 }
 
 /**
- * A caller's mistake or a temporary failure of ours. Routes throw it; it is rendered once, as RFC 9457 problem details.
+ * A caller's mistake or a temporary failure of ours. Routes throw it, and it is rendered in one place, as RFC 9457
+ * problem details.
  */
 export class Problem extends Error {
   readonly code: ProblemCode;
@@ -51,25 +52,25 @@ export class Problem extends Error {
 }
 
 /**
- * The answer to an error that is no problem yet.
- * @param isAway whether it says that a part of ours cannot be reached at the moment
+ * Returns the problem for any error.
+ * @param isAway whether an error means that a dependency is currently unreachable
  */
 export const problemOf = (error: unknown, isAway: (error: unknown) => boolean): Problem =>
   error instanceof Problem ? error : isAway(error) ? UNREACHABLE : UNEXPECTED;
 
 const UNREACHABLE = new Problem("not_available", {
   detail:
-    "A part of the service cannot be reached at the moment. Send the same request again: no payment is charged twice.",
+    "A part of the service cannot be reached at the moment. Send the same request again. No payment is charged twice.",
   headers: { "retry-after": "2" },
 });
 const UNEXPECTED = new Problem("internal_error", {
-  detail: "Something went wrong on our side. If the request was paid, send it again unchanged: nothing is lost.",
+  detail: "Something went wrong on our side. If the request was paid, send it again unchanged. Nothing is lost.",
 });
 
-/** Where a code is explained, relative to the service's root: the `type` of its problems. */
+/** The path that explains a code, relative to the service's root: the `type` of its problems. */
 const problemPath = (code: ProblemCode): string => `/docs#${code}`;
 
-/** The body of an `application/problem+json` answer. */
+/** Returns the body of an `application/problem+json` answer. */
 export function problemBody(code: ProblemCode, { detail, errors, headers }: ProblemDetails, requestId: string) {
   const { status, title } = PROBLEMS[code];
   const after = Number(headers?.["retry-after"]);
@@ -82,7 +83,7 @@ export function problemBody(code: ProblemCode, { detail, errors, headers }: Prob
     code,
     request_id: requestId,
     ...(errors ? { errors } : {}),
-    // What cannot be answered now is answered to the same request later, signed or not.
+    // The same request gets its answer later, signed or not.
     ...(status === 503 && { diagnostic: { code, retry: "same" as const, ...wait } }),
   };
 }
@@ -101,7 +102,7 @@ const EXPOSED_HEADERS = [
   "X-Request-Id",
 ];
 
-/** The headers of every answer: a page of any origin may read all of it, for nothing here depends on cookies. */
+/** The headers of every answer. A page of any origin may read all of it, because no answer depends on cookies. */
 export const EVERY_ANSWER = [
   ["access-control-allow-origin", "*"],
   ["access-control-expose-headers", EXPOSED_HEADERS.join(", ")],

@@ -2,16 +2,18 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP } from "node:net";
 
-/** Where a request comes from, as far as it can be trusted. */
+/** The origin of a request, as far as it can be trusted. */
 export interface Peers {
   /**
-   * The key to count the request under: the client's address or, for IPv6, its /64 network, which belongs to one
-   * subscriber.
+   * Returns the key under which to count the request: the client's address or, for IPv6, its /64 network, which belongs
+   * to one subscriber.
    */
   clientOf(incoming: IncomingMessage): string;
-  /** The key to count a connection under, as for requests; null for a trusted proxy's, and for one of this machine. */
+  /**
+   * Returns the key under which to count a connection, as for requests; null for a trusted proxy, and for this machine.
+   */
   connectionOf(address: string): string | null;
-  /** The id a trusted proxy assigned; null if there is none, or if it does not belong in a log. */
+  /** Returns the id that a trusted proxy assigned; null if there is none, or if it is unfit for a log. */
   requestIdOf(incoming: IncomingMessage): string | null;
 }
 
@@ -22,7 +24,9 @@ LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
 LOOPBACK.addAddress("::1", "ipv6");
 
 /**
- * @param trusted addresses and ranges (CIDR) of our own reverse proxies; forwarding headers are believed only from them
+ * Creates the peers.
+ * @param trusted addresses and ranges (CIDR) of our reverse proxies, the only ones whose forwarding headers are
+ * trusted
  */
 export function createPeers(trusted: readonly string[]): Peers {
   const proxies = new BlockList();
@@ -35,7 +39,7 @@ export function createPeers(trusted: readonly string[]): Peers {
   return {
     clientOf({ socket, headers }) {
       const peer = plain(socket.remoteAddress ?? "unknown");
-      // Each proxy appends the address that called it: from the end, the first that is not our proxy is the client.
+      // Each proxy appends the address that called it. From the end, the first that is not our proxy is the client.
       const clientIn = (hops: readonly string[]): string => {
         let client = peer;
         for (const hop of hops.toReversed()) {
@@ -51,7 +55,7 @@ export function createPeers(trusted: readonly string[]): Peers {
         ...(listed === undefined ? [] : [clientIn(String(listed).split(","))]),
         ...(forwarded === undefined ? [] : [clientIn(forwarded.split(",").map(forOf))]),
       ];
-      // A proxy writes one header and may pass on the other as the client wrote it. If they differ, neither is believed.
+      // A proxy writes one header and may pass on the other as the client wrote it. If they differ, both are ignored.
       const client = new Set(chains).size === 1 ? (chains[0] ?? peer) : peer;
       return isIP(client) === 6 ? networkOf(client) : client;
     },
@@ -75,7 +79,10 @@ const plain = (address: string): string => address.replace(/^::ffff:(?=[\d.]+$)/
 
 const NODE = /^"?(?:\[([\da-f:.]+)\]|(\d+\.\d+\.\d+\.\d+))(?::(?:\d{1,5}|_[\w.-]+))?"?$/i;
 
-/** The address in a node's name: some proxies add its port, put an IPv6 address in brackets, or quote it. Null if there is none. */
+/**
+ * Returns the address in a node's name, to which some proxies add a port, brackets for IPv6, or quotes. Null if there
+ * is none.
+ */
 function nodeAddress(name: string): string | null {
   const text = name.trim();
   const [, bracketed, dotted] = NODE.exec(text) ?? [];
@@ -83,10 +90,10 @@ function nodeAddress(name: string): string | null {
   return isIP(address) === 0 ? null : address;
 }
 
-/** The `for` of an element of `Forwarded` (RFC 7239, section 4); empty if it has none. */
+/** Returns the `for` of an element of `Forwarded` (RFC 7239, section 4); empty if it has none. */
 const forOf = (element: string): string => /(?:^|;)\s*for=([^;]*)/i.exec(element)?.[1] ?? "";
 
-/** The first four of the eight groups. */
+/** Returns the /64 network: the first four of the eight groups. */
 function networkOf(address: string): string {
   const [head = "", tail] = address.split("%")[0]?.split("::") ?? [];
   const left = head === "" ? [] : head.split(":");
@@ -98,10 +105,10 @@ function networkOf(address: string): string {
 
 const current = new AsyncLocalStorage<string>();
 
-/** Runs the handling of one request. Everything logged meanwhile, however deep, can name the request. */
+/** Runs the handling of one request. Everything logged meanwhile, however deep, can contain the request's id. */
 export const inRequest = <T>(id: string, handle: () => Promise<T>): Promise<T> => current.run(id, handle);
 
-/** For the log: the current request, or nothing in a job. */
+/** Returns the current request for the log, or an empty object in a job. */
 export const requestFacts = (): { readonly request_id?: string } => {
   const id = current.getStore();
   return id === undefined ? {} : { request_id: id };

@@ -3,11 +3,11 @@ import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 
 export const LIMIT_SECONDS = 60;
 
-/** A client that sends fewer requests than this share of the limit in a minute costs no statement. */
+/** A client that sends fewer requests per minute than this fraction of the limit costs no statement. */
 const SHARED_PART = 40;
 const MOST_CLIENTS = 50_000;
 
-/** What a client has used of its minute, in all processes. */
+/** A client's use of its minute, in all processes. */
 interface SharedCount {
   readonly client: string;
   readonly used: number;
@@ -15,23 +15,24 @@ interface SharedCount {
 }
 
 export interface RateLimitParts {
-  /** Requests a minute for each client. */
+  /** The requests per minute allowed for each client. */
   readonly most: number;
-  /** Adds requests to what all processes count, and returns the totals. */
+  /** Adds requests to the shared counts, and returns the totals. */
   readonly share: (added: readonly (readonly [client: string, requests: number])[]) => Promise<readonly SharedCount[]>;
 }
 
 export interface Used {
   readonly left: number;
-  /** Until the client's minute ends. */
+  /** The seconds until the client's minute ends. */
   readonly seconds: number;
   readonly isOver: boolean;
 }
 
 /**
- * Counts requests of clients for all processes. A request is counted in memory and never waits: every so many of a client's
- * requests are added to the shared count, and its total replaces the own one. While it cannot be reached, each process counts
- * for itself. The library's store for PostgreSQL would write a row for each request, and takes the time from the process.
+ * Counts requests of clients across all processes. A request is counted in memory and never waits. After every few
+ * requests of a client, they are added to the shared count, and its total replaces the local one. While the shared
+ * count is unreachable, each process counts alone. The library's store for PostgreSQL would write a row for each
+ * request, and uses the process's clock.
  */
 export function createRateLimit({ most, share }: RateLimitParts): (client: string) => Promise<Used> {
   const limiter = new RateLimiterMemory({ points: most, duration: LIMIT_SECONDS });

@@ -20,7 +20,7 @@ export function refuseDeclaredLength(c: Context, limit = MAX_BODY_BYTES): void {
 /** Reads the body. Without a declared length, stops as soon as it grows too large. */
 export async function readBody(c: Context, limit = MAX_BODY_BYTES): Promise<Uint8Array> {
   refuseDeclaredLength(c, limit);
-  // Node reads no more than the declared length. A stream would cost a whole Request of the Fetch API.
+  // Node reads no more than the declared length. A stream would need a whole Request of the Fetch API.
   const declared = c.req.header("content-length");
   if (declared === "0") return new Uint8Array();
   if (declared !== undefined) return new Uint8Array(await c.req.arrayBuffer());
@@ -44,14 +44,14 @@ export async function readBodyWithin(c: Context, ms: number): Promise<Uint8Array
   }
 }
 
-/** Reads a body of JSON. @param expected what it should be, in a sentence @throws Problem if it is anything else */
+/** Reads a body of JSON. @param expected a description of the expected body, as a sentence @throws Problem if the body does not match */
 export async function readJson<T>(c: Context, schema: z.ZodType<T>, expected: string): Promise<T> {
   const body = schema.safeParse(parseJson(await readBody(c)));
   if (body.success) return body.data;
   throw new Problem("malformed_request", { detail: expected });
 }
 
-/** What the bytes say in JSON; undefined, which JSON cannot say, if they are none in UTF-8. */
+/** Parses the bytes as JSON in UTF-8; undefined, which JSON cannot express, if they are not valid. */
 export function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
@@ -61,9 +61,9 @@ export function parseJson(bytes: Uint8Array): unknown {
 }
 
 /**
- * Refuses a request that gives one of its route's query parameters more than once, or one of a fixed list with a value that
- * is not in the list. Readers of a query take its first value or its last one, so a proxy or a cache could see another
- * question than the one that is answered. Parameters that the route does not declare are ignored.
+ * Refuses a request that repeats one of its route's query parameters, or gives one of a fixed list a value outside of
+ * the list. Parsers take a query's first value or its last one, so a proxy or a cache could read another request than
+ * we do. Parameters that the route does not declare are ignored.
  */
 export function checkQuery(url: string, { parameters = [] }: Pick<Route, "parameters">): void {
   const start = url.indexOf("?");
@@ -80,27 +80,27 @@ export function checkQuery(url: string, { parameters = [] }: Pick<Route, "parame
 const EITHER = new Intl.ListFormat("en-US", { type: "disjunction" });
 const malformed = (detail: string) => new Problem("malformed_request", { detail });
 
-/** Tells clients apart. */
+/** Distinguishes clients. */
 export interface Clients {
-  /** The key that a client's requests are counted under. */
+  /** Returns the key under which a client's requests are counted. */
   clientOf(incoming: IncomingMessage): string;
 }
 
 /**
- * On whose behalf something is asked that all share: a client's key, or null for what is paid for and for our own work, which
- * comes first.
+ * The client on whose behalf a shared resource is used: its key, or null for paid requests and our own work, which come
+ * first.
  */
 export type Asker = string | null;
 
-/** Who sends a request; everybody whose connection is not known counts as one. */
+/** Returns the key of the client that sends a request. All clients with an unknown connection share one key. */
 export function clientOf(c: Context, clients: Clients): string {
   const { incoming } = (c.env ?? {}) as Partial<HttpBindings>;
   return incoming ? clients.clientOf(incoming) : "unknown";
 }
 
 /**
- * What one owner has many addresses of: the /24 of an IPv4 address, the /48 of an IPv6 network. Anything else is a network of
- * its own.
+ * Returns the network in which one owner has many addresses: the /24 of an IPv4 address, the /48 of an IPv6 network.
+ * Any other key is its own network.
  */
 export function networkOf(client: string): string {
   if (/^\d+(\.\d+){3}$/.test(client)) return `${client.slice(0, client.lastIndexOf("."))}.0/24`;

@@ -2,16 +2,16 @@ import { z } from "zod";
 import { MAIN_NETWORK, NETWORKS } from "../networks.ts";
 import { type Address, type Hex, readWallet } from "../wallet.ts";
 
-/** A pattern whose matches the compiler knows as `0x`-prefixed hex. */
+/** Returns a schema for a pattern whose matches have the type of `0x`-prefixed hex. */
 const hex = (pattern: RegExp, description: string): z.ZodType<Hex> =>
   z.string().regex(pattern).meta({ description }) as unknown as z.ZodType<Hex>;
 
-// The parts that published documents are built from. They describe what the service writes; input is parsed elsewhere.
+// The building blocks of published documents. They describe the service's output; most input is parsed elsewhere.
 
 export const address: z.ZodType<Address> = hex(/^0x[0-9a-f]{40}$/, "An address: 20 bytes as lowercase hex.");
 export const mixedCaseAddress = hex(/^0x[0-9a-fA-F]{40}$/, "An address: 20 bytes as hex.");
 
-/** A wallet as a caller names it in a path or a query. */
+/** A wallet in a path or a query. */
 export const walletText = z
   .string()
   .regex(new RegExp(`^((did:pkh:)?${MAIN_NETWORK}:)?0x[0-9a-fA-F]{40}$`))
@@ -78,7 +78,7 @@ const typedMember = z.object({ name: z.string(), type: z.string() });
 /** The members of any EIP-712 type. */
 export const typedMembers = z.array(typedMember);
 
-/** The members of one EIP-712 type: the compiler knows which they are; the schema says they are members. */
+/** The members of one EIP-712 type. Their exact type is known to the compiler only; the schema accepts any members. */
 export const membersOf = <Members extends readonly object[]>(_: Members): z.ZodType<Members> =>
   typedMembers as unknown as z.ZodType<Members>;
 

@@ -5,18 +5,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createAdaptorServer } from "@hono/node-server";
 import { EVERY_ANSWER, PROBLEMS, problemBody } from "./errors.ts";
 
-/** In milliseconds. */
+/** Time limits in milliseconds. */
 export interface ConnectionTimes {
-  /** For a request's headers, from the connection's start or the end of the answer before. */
+  /** For a request's headers, from the connection's start or the end of the previous answer. */
   readonly headersMs: number;
   /** For the whole request. */
   readonly requestMs: number;
   readonly keepAliveMs: number;
-  /** For the client to take an answer whose headers were sent. */
+  /** For the client to receive an answer whose headers were sent. */
   readonly answerMs: number;
   /** Between a refusal and the end of its connection. */
   readonly lingerMs: number;
-  /** How often these limits are looked at. */
+  /** The interval between checks of these limits. */
   readonly sweepMs: number;
 }
 
@@ -29,32 +29,32 @@ const TIMES: ConnectionTimes = {
   sweepMs: 1_000,
 };
 
-/** How many connections one client may have open. */
+/** The limit of open connections per client. */
 export interface AddressLimit {
   readonly most: number;
-  /** Whose a connection is; null for one that is not counted. */
+  /** Returns the client of a connection; null for one that is not counted. */
   readonly clientOf: (address: string) => string | null;
 }
 
 interface Connection {
   readonly client: string | null;
-  /** Since when no request is under way. */
+  /** The time since which no request is under way. */
   idleSince: number;
-  /** The answers that are not complete yet, and when their headers were first seen to be sent. */
+  /** The incomplete answers, each with the time at which its headers were first seen as sent. */
   readonly answers: Map<ServerResponse, number | null>;
 }
 
 /** The open connections of one server. */
 export interface Connections {
-  /** How many requests are not answered yet. */
+  /** Returns the number of unanswered requests. */
   readonly pending: () => number;
-  /** Whether part of an answer was sent that is not complete. */
+  /** Whether an answer was sent in part. */
   readonly isAnswering: (socket: Socket) => boolean;
 }
 
 /**
- * Ends connections that node's own timeouts leave open: bytes between requests restart its idle timer or turn it off, and
- * it waits for readers without end.
+ * Ends connections that Node's own timeouts leave open. Bytes between requests restart or disable its idle timer, and
+ * it waits for slow readers without limit.
  */
 function watchConnections(server: Server, times: ConnectionTimes, limit: AddressLimit | null): Connections {
   const connections = new Map<Socket, Connection>();
@@ -95,7 +95,7 @@ function watchConnections(server: Server, times: ConnectionTimes, limit: Address
   };
 }
 
-/** While a handler works, its own limits count. */
+/** Whether a time limit has passed. While a handler works, its own limits apply. */
 function isOver({ answers, idleSince }: Connection, now: number, { headersMs, lingerMs, answerMs }: ConnectionTimes) {
   // Node refuses late headers first, with an answer.
   if (answers.size === 0) return now - idleSince > headersMs + 2 * lingerMs;
@@ -113,19 +113,19 @@ const stopping = new WeakSet<Server>();
 
 export interface HttpServerLimits {
   readonly times?: Partial<ConnectionTimes>;
-  /** Null, the default, counts nobody's connections. */
+  /** Null, the default, means that connections are not counted. */
   readonly perAddress?: AddressLimit | null;
 }
 
-/** An HTTP server with limits for slow and flooding clients. */
+/** Creates an HTTP server with limits for slow and flooding clients. */
 export function createHttpServer(fetch: Fetch, { times: given, perAddress = null }: HttpServerLimits = {}): Server {
   const times = { ...TIMES, ...given };
   const server = createAdaptorServer({
-    // For requests of HTTP/1.0 that name no host; nothing that is published comes from there.
+    // For requests of HTTP/1.0 without a host. It is never part of a published URL.
     hostname: "localhost",
     async fetch(request, env) {
       const response = await fetch(request, env);
-      // Its client connects to another process next.
+      // The client connects to another process next.
       if (stopping.has(server)) env.outgoing.setHeader("connection", "close");
       return response;
     },
@@ -151,8 +151,9 @@ export function createHttpServer(fetch: Fetch, { times: given, perAddress = null
 const LOOK_EVERY_MS = 25;
 
 /**
- * Stops the servers without losing a request. For `openForMs` they accept connections, so that a load balancer can notice,
- * and close each after one answer. Then they refuse new ones, answer every request received, and close the rest.
+ * Stops the servers without losing a request. For `openForMs` they accept connections, so that a load balancer can
+ * notice, and close each after one answer. Then they refuse new ones, answer every request received, and close the
+ * rest.
  */
 export async function drain(servers: readonly Server[], openForMs = 0): Promise<void> {
   for (const server of servers) stopping.add(server);
@@ -165,8 +166,8 @@ export async function drain(servers: readonly Server[], openForMs = 0): Promise<
 const COMMON_HEADERS = EVERY_ANSWER.map(([name, value]) => `${name}: ${value}\r\n`).join("");
 
 /**
- * Requests the parser rejects never reach the application; answer them in its format anyway. A client that does not close
- * its end then is cut off.
+ * Answers requests that the parser rejects, which never reach the application, in the application's format. A client
+ * that does not close its end afterwards is cut off.
  */
 function refuse({ code: cause }: NodeJS.ErrnoException, socket: Socket, times: ConnectionTimes): void {
   const { code, detail } = refusalOf(cause, times);
@@ -190,7 +191,7 @@ function refusalOf(cause: string | undefined, { headersMs, requestMs }: Connecti
   return { code: "malformed_request", detail: "The request is not valid HTTP/1.1." } as const;
 }
 
-/** Listens on every address; `localhost` means both loopbacks. Rejects with the system's error if the port is taken. */
+/** Listens on every address, or for `localhost` on both loopbacks. Rejects with the system's error if the port is taken. */
 export async function listen(servers: readonly Server[], port: number, host: string | undefined): Promise<number> {
   const hosts = host === "localhost" ? ["127.0.0.1", "::1"] : [host];
   let bound = port;

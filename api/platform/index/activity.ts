@@ -11,7 +11,7 @@ import {
   seenBefore,
 } from "./reader.ts";
 
-/** How many UTC calendar days of a wallet's history count (SPEC.md, limits). */
+/** The UTC calendar days of a wallet's history that count (SPEC.md, limits). */
 export const ACTIVITY_DAYS = 90;
 
 /** The smallest transfer that makes a counterparty, in USDC: the score's smallest qualifying payment. */
@@ -34,7 +34,7 @@ export interface Activity {
   readonly firstBlock: number;
 }
 
-/** How far the index has read the chain. */
+/** The last block that the index has read. */
 export interface IndexPosition {
   readonly block: number;
   readonly timestamp: Date;
@@ -45,19 +45,17 @@ const REACH_CACHE_MS = 200;
 
 export interface ActivityIndex {
   /**
-   * The wallet's history over the 90 UTC calendar days ending with `now`'s; null while the index is unavailable or
-   * behind.
+   * Returns the wallet's history over the 90 UTC calendar days ending with the day of `now`; null while the index is
+   * unavailable or behind.
    */
   activity(wallet: Address, now: Date): Promise<Activity | null>;
-  /**
-   * Likewise, plus the companion's rows in the same round trip: at least one, with null columns if it matches nothing.
-   */
+  /** The same with the companion's rows in one round trip: at least one row, with null columns if it matches none. */
   activityBeside<Row extends pg.QueryResultRow>(
     wallet: Address,
     now: Date,
     companion: Companion,
   ): Promise<{ readonly activity: Activity | null; readonly rows: readonly Row[] } | null>;
-  /** The last block the index has read; null while the index is unavailable. */
+  /** Returns the last block that the index has read; null while the index is unavailable. */
   position(): Promise<IndexPosition | null>;
 }
 
@@ -74,7 +72,7 @@ interface ActivityRow {
   readonly last_at: number | null;
 }
 
-/** What the index covers, and how far it has read. */
+/** The coverage and the position of the index. */
 interface Reach {
   readonly scope: Activity["scope"];
   readonly firstBlock: number;
@@ -82,11 +80,11 @@ interface Reach {
 }
 
 export interface ActivityIndexOptions extends IndexOptions {
-  /** An index that lags further behind the requested time counts as unavailable. */
+  /** The maximum lag behind the requested time. Beyond it, the index counts as unavailable. */
   readonly maxLagMs?: number;
 }
 
-/** Reads what the indexer stores in PostgreSQL, through views that follow it across deployments. */
+/** Creates a reader of the indexer's data in PostgreSQL, through views that follow it across deployments. */
 export function createActivityIndex(
   pool: pg.Pool,
   { viewsSchema, maxLagMs = MAX_LAG_MS, log }: ActivityIndexOptions,
@@ -112,7 +110,7 @@ export function createActivityIndex(
       const [reached, window] = [await current(now), windowAt(now)];
       if (reached === null) return null;
       const rows = await read<ActivityRow & Row>({
-        name: `activity in ${viewsSchema} beside ${companion.name}`,
+        name: `activity in ${viewsSchema} with ${companion.name}`,
         text: `select * from (${activityQuery(views)}) a left join (${companion.query}) c on true`,
         values: [wallet, window.first, window.today, ...companion.values],
       });
@@ -141,7 +139,7 @@ async function readReach(read: Read, viewsSchema: string): Promise<Reach | null>
   return { scope, firstBlock, position: { block, timestamp: new Date(at * 1000) } };
 }
 
-/** All callers within this time share one reading. */
+/** Shares one reading among all callers within this time. */
 function cachedFor<T>(ms: number, make: () => Promise<T>): () => Promise<T> {
   let made: { readonly at: number; readonly value: Promise<T> } | null = null;
   return () => {

@@ -1,21 +1,23 @@
 import pg from "pg";
 import { isAway } from "../db/connection.ts";
 
-/** Base makes a block every two seconds: an index further behind than this is not running, or has not caught up yet. */
+/**
+ * Base makes a block every two seconds, so an index further behind than this is not running, or has not caught up yet.
+ */
 export const MAX_LAG_MS = 60_000;
 
 const TIMEOUT_MS = 1_000;
-/** While the index is down, one request per interval probes it; the others are answered at once. */
+/** While the index is down, one request per interval probes it. The others are answered immediately. */
 const ASK_AGAIN_MS = 1_000;
 
 interface TimedQuery extends pg.QueryConfig {
   readonly query_timeout: number;
 }
 
-/** Null: the index cannot be read right now, which is not the caller's fault. */
+/** Runs a query. Null if the index cannot be read right now, which is not the caller's fault. */
 export type Read = <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => Promise<Row[] | null>;
 
-/** Is told why the index counts as unavailable: once, until it is available again. */
+/** Receives the reason why the index counts as unavailable, once per outage. */
 export interface IndexLog {
   warn(facts: object, message: string): void;
 }
@@ -25,7 +27,7 @@ export interface IndexOptions {
   readonly log?: IndexLog;
 }
 
-/** Whether what an index shows at a block of this time is recent enough. */
+/** Returns a check whether an index at a block of this time is recent enough. */
 export function createLagCheck(maxLagMs: number, log?: IndexLog): (at: Date, now: Date) => boolean {
   let wasBehind = false;
   return (at, now) => {
@@ -41,7 +43,7 @@ export function createLagCheck(maxLagMs: number, log?: IndexLog): (at: Date, now
   };
 }
 
-/** Reads what the indexer stores, without ever waiting long. */
+/** Creates a reader of the indexer's data that never waits long. */
 export function createReader(pool: pg.Pool, log?: IndexLog): Read {
   let awayUntil = 0;
   let wasAway = false;
@@ -54,8 +56,8 @@ export function createReader(pool: pg.Pool, log?: IndexLog): Read {
       return rows;
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      // The pool drops a connection on every error, so a reader that keeps retrying would cost all other readers
-      // theirs.
+      // The pool drops a connection on every error, so a reader that keeps retrying would also cost all other readers
+      // their connections.
       awayUntil = performance.now() + ASK_AGAIN_MS;
       if (!wasAway) log?.warn({ err: error }, "the index cannot be read; it counts as unavailable");
       wasAway = true;
@@ -64,7 +66,7 @@ export function createReader(pool: pg.Pool, log?: IndexLog): Read {
   };
 }
 
-/** No table, no schema (the first backfill is still running), or a deadlock with a switch of the views. */
+/** No table, no schema (the first backfill is still running), or a deadlock with a switch of the views: the index is not ready. */
 const NOT_READY = new Set(["42P01", "3F000", "40P01"]);
 
 /** An error without a PostgreSQL SQLSTATE comes from the connection: refused, lost, or too slow. */
@@ -73,18 +75,18 @@ function isUnavailable(error: unknown): boolean {
   return NOT_READY.has(error.code) || isAway(error);
 }
 
-// How the index stores what is read, in SQL (indexer/ponder.schema.ts).
+// How the index stores its data, in SQL (indexer/ponder.schema.ts).
 
-/** An address that is given as text, as the key of a row. */
+/** Converts an address in text to the key of a row. */
 export const keyOf = (address: string): string => `decode(substr(${address}::text, 3), 'hex')`;
 
-/** Bytes as text with `0x`. */
+/** Converts bytes to text with `0x`. */
 export const textOf = (column: string): string => `'0x' || encode(${column}, 'hex')`;
 
 /**
- * What wallet `me` got from `other`, in columns of the key's type. In scope `selective` `paid` says who got what, but for what
- * was held before the index began. `offset 0` is a fence: without it the planner scans all of a wallet's rows. The addresses
- * are in the order of the key.
+ * Returns SQL for the amount that wallet `me` received from `other`, given as columns of the key's type. In scope
+ * `selective`, `paid` has the flows except for balances from before the index began. `offset 0` is a fence, without
+ * which the planner scans all of a wallet's rows. The addresses are in the order of the key.
  */
 export const receivedIn = (views: string, { me, other }: { readonly me: string; readonly other: string }): string => `
   coalesce((select case when ${me} = low then down_atomic else up_atomic end from (select * from ${views}.pair
@@ -93,14 +95,14 @@ export const receivedIn = (views: string, { me, other }: { readonly me: string; 
       from (select * from ${views}.paid where payer = ${other} and payee = ${me} offset 0) b), 0) end`;
 
 /**
- * Distinct counterparties, or buyers, over days: `touched` of each day less those that an earlier day of the window had
- * already. The number at `day - first` of `ages` (`TouchedDay` in indexer/ledger.ts), or its last one, says how many
- * these are. To be selected with `seenBefore` of the same first day.
+ * SQL for the number of distinct counterparties, or buyers, over days: `touched` of each day minus those that an
+ * earlier day of the window already had. The number at `day - first` in `ages` (`TouchedDay` in indexer/ledger.ts), or
+ * its last one, is their count. Select it together with `seenBefore` of the same first day.
  */
 export const DISTINCT = `coalesce(sum(touched - coalesce(
     get_byte(seen, 0) * 65536 + get_byte(seen, 1) * 256 + get_byte(seen, 2), 0)), 0)::int`;
 
-/** Joined to a table with `day` and `ages`; `first` is the window's first day in SQL. */
+/** A join for a table with `day` and `ages`. `first` is the window's first day in SQL. */
 export const seenBefore = (first: string): string => `left join lateral (
     select case when day - ${first} >= get_byte(ages, 0)
       then substr(ages, 3 * least(day - ${first} - get_byte(ages, 0), octet_length(ages) / 3 - 1) + 2, 3) end as seen) s

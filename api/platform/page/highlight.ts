@@ -23,7 +23,7 @@ const BY_ENDING: Readonly<Record<string, Language>> = {
   yml: "yaml",
 };
 
-/** The language of the first file named in a caption; none if it names no file. */
+/** Returns the language of the first file named in a caption, if any. */
 export const languageOf = (caption: string): Language | undefined =>
   BY_ENDING[/^[\w./-]+\.([a-z]+)\b/.exec(caption)?.[1] ?? ""];
 
@@ -51,7 +51,7 @@ interface Run {
   readonly text: string;
 }
 
-/** A tree flattened to text in one color each; the innermost color wins. */
+/** Flattens a tree to texts of one color each. The innermost color wins. */
 function runs(node: Branch, color: string): readonly Run[] {
   if (node.type === "text") return [{ color, text: node.value }];
   if (node.type !== "element") return [];
@@ -60,11 +60,11 @@ function runs(node: Branch, color: string): readonly Run[] {
   return node.children.flatMap((child) => runs(child, own));
 }
 
-/** Longer texts stay plain: coloring takes time, and it only helps reading. */
+/** Longer texts stay plain, because coloring takes time and only helps reading. */
 const LONGEST = 10_000;
 const kept = memoize<Markup>(300);
 
-/** Code with its colors as stylesheet classes. Renderings are cached. */
+/** Renders code with its colors as stylesheet classes. Renderings are cached. */
 export function highlight(text: string, language: Language): Markup {
   if (text.length > LONGEST) return html`${text}`;
   return kept(`${language} ${text}`, () => {

@@ -4,47 +4,50 @@ import { raw, html as template } from "hono/html";
 export type Markup = ReturnType<typeof raw>;
 export type Child = Markup | string | number | bigint | false | null | undefined | readonly Child[];
 
-/** A template whose values are escaped unless they are `Markup`; synchronous, since no value is a promise. */
+/** Renders a template whose values are escaped unless they are `Markup`. It is synchronous, because no value is a promise. */
 export function html(strings: TemplateStringsArray, ...values: readonly Child[]): Markup {
   const rendered = template(strings, ...values);
   if (rendered instanceof Promise) throw new TypeError("html: a value is a promise; render it first");
   return rendered;
 }
 
-/** A JSON-LD block. `<` is escaped as JSON, so no text in it can close the script element. */
+/** Renders a JSON-LD block. `<` is escaped as JSON, so no text in it can close the script element. */
 export const jsonLd = (document: Readonly<Record<string, unknown>>): Markup =>
   raw(`<script type="application/ld+json">${JSON.stringify(document).replaceAll("<", "\\u003c")}</script>`);
 
 const WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
 
-/** A whole number for use in a sentence: spelled out up to twelve. */
+/** Writes a whole number for use in a sentence, spelled out up to twelve. */
 export const inWords = (number: number): string => WORDS[number] ?? String(number);
 
-/** 2026-12-21, in UTC. */
+/** Formats a date like 2026-12-21, in UTC. */
 export const day = (date: Date): string => date.toISOString().slice(0, 10);
 
 const LONG = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
 
-/** 21 December 2026, in UTC. */
+/** Formats a date like 21 December 2026, in UTC. */
 export const longDay = (date: Date): string => LONG.format(date);
 
-/** 1 entry, 1,000 entries. @param one the singular; its plural has an s, unless it is given */
+/** Formats a count like 1 entry or 1,000 entries. @param one the singular; its plural has an s, unless it is given */
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString("en-US")} ${count === 1 ? one : many}`;
 
-/** A `<time>` element: 21 December 2026, 09:30 UTC. */
+/** Renders a `<time>` element like 21 December 2026, 09:30 UTC. */
 export const instant = (date: Date): Markup =>
   html`<time datetime="${date.toISOString()}">${longDay(date)}, ${date.toISOString().slice(11, 16)} UTC</time>`;
 
-/** What is not seen, or changes how its neighbors are seen: controls, directions, joiners, fillers, half characters. */
+/**
+ * Characters that are invisible or change the look of their neighbors: controls, directions, joiners, fillers, half
+ * characters.
+ */
 const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 const UNSEEN_IN_LINES = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-/** Marks that pile up on one letter reach over the lines around it. */
+/** Piled-up marks on one letter, which would cover the lines around it. */
 const PILE = /(\p{M}{2})\p{M}+/gu;
 
 const written = (character: string): string => `\\u{${character.codePointAt(0)?.toString(16)}}`;
 
-/** A stranger's words as one line of at most about `most` characters: what is not seen is written out. */
+/** Renders a stranger's text as one line of at most about `most` characters. Invisible characters are written out. */
 export const foreignLine = (text: string, most: number): string =>
   cut(text.slice(0, most).replace(PILE, "$1").replace(UNSEEN, written), { of: text, most });
 
@@ -55,7 +58,7 @@ export const foreignLines = (text: string, most: number): string =>
     most,
   });
 
-/** Written-out characters are longer than they were, so the result is cut as well. */
+/** Written-out characters are longer than the originals, so the result is cut as well. */
 function cut(shown: string, { of, most }: { readonly of: string; readonly most: number }): string {
   const end = [...shown.slice(0, most)].join("");
   return of.length > most || shown.length > most ? `${end.toWellFormed()}…` : shown;

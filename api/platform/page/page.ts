@@ -35,7 +35,7 @@ const COPY_SCRIPT = `for (const button of document.querySelectorAll("[data-copy]
 
 const sourceHash = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** Allows our own style and the named scripts by hash, and nothing from elsewhere. */
+/** Allows our own style and the named scripts by hash, and no external resources. */
 const policyOf = (scripts: readonly string[]): readonly string[] => [
   "default-src 'none'",
   `script-src ${scripts.map(sourceHash).join(" ")}`,
@@ -48,14 +48,17 @@ const policyOf = (scripts: readonly string[]): readonly string[] => [
   "frame-ancestors 'none'",
 ];
 
-/** The `Content-Security-Policy` of every HTML page without a script of its own. */
+/** The `Content-Security-Policy` of every HTML page without its own script. */
 export const CONTENT_SECURITY_POLICY = policyOf([COPY_SCRIPT]).join("; ");
 
-/** A shorter one, for a page whose headers have terms to pay: a stock proxy reads all of them into 4 KB. No script runs. */
+/**
+ * A shorter policy for a page whose headers contain terms to pay, because a stock proxy reads all headers into 4 KB. No
+ * script runs.
+ */
 export const POLICY_BESIDE_TERMS =
   "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'";
 
-/** The policy of a page with its own script, which may call only this service. */
+/** Returns the policy of a page with its own script, which may call only this service. */
 export const policyWithScript = (script: string): string => policyOf([COPY_SCRIPT, script]).join("; ");
 
 const NAVIGATION = [
@@ -100,12 +103,12 @@ export interface Page {
   readonly main: Markup;
 }
 
-/** On every page of an installation that is a rehearsal as a whole. */
+/** Shown on every page of an installation that is a rehearsal. */
 const TEST_NOTICE =
   REHEARSED_ON &&
   html`<p class="note"><strong>${REHEARSED_ON.name}.</strong> This whole installation is a rehearsal: everything is paid in test USDC, and its certificates, scores, and verdicts count nowhere else.</p>`;
 
-/** A page's whole HTML document. */
+/** Renders a page's whole HTML document. */
 export const renderPage = (page: Page): string =>
   html`<!doctype html>
 <html lang="en">
@@ -168,7 +171,7 @@ ${
 export interface CodeBlock {
   /** Unique on its page. */
   readonly id: string;
-  /** The name of the file, or what the code does. */
+  /** The name of the file, or a description of the code. */
   readonly caption: string;
   /** Needed unless the caption names a file that implies it. */
   readonly language?: Language;
@@ -178,12 +181,12 @@ export interface CodeBlock {
 const colored = ({ caption, text, language = languageOf(caption) }: CodeBlock): Markup | string =>
   language === undefined ? text : highlight(text, language);
 
-/** Text to copy: it scrolls inside its box, and the button appears only if the script runs. */
+/** Renders text to copy. It scrolls inside its box, and the button appears only if the script runs. */
 export const codeBlock = (block: CodeBlock): Markup =>
   html`<figure class="code"><figcaption><span id="${block.id}-caption">${block.caption}</span><span><button class="copy" type="button" data-copy="${block.id}" aria-label="Copy: ${block.caption}" hidden>Copy</button><span class="hide" role="status"></span></span></figcaption>
 <pre tabindex="0" role="region" aria-labelledby="${block.id}-caption"><code id="${block.id}">${colored(block)}</code></pre></figure>`;
 
-/** A list of names and values. */
+/** Renders a list of names and values. */
 export const facts = (
   rows: readonly (readonly [name: string, value: Markup | string | number])[],
   ruled = "",
@@ -196,11 +199,11 @@ const SHAPES = {
   gray: "M3 8h10",
 } as const;
 
-/** A word with its sign and color; the word alone says everything. */
+/** Renders a word with its sign and color. The word alone is sufficient. */
 export const mark = (tone: keyof typeof SHAPES, word: string): Markup =>
   html`<span class="mark ${tone}"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="${SHAPES[tone]}" fill="none" stroke="currentColor" stroke-width="2.4" stroke-linecap="round"/></svg>${word}</span>`;
 
-/** A form that requests a seller's verification record, without a script. */
+/** Renders a form that requests a seller's verification record, without a script. */
 export const sellerForm = (): Markup =>
   html`<form action="/verify" method="get"><div class="field"><label for="origin">Seller’s origin</label>
 <input id="origin" name="origin" type="url" required title="https:// and a host, without a path" placeholder="https://…" autocomplete="off" autocapitalize="off" spellcheck="false"></div>
@@ -212,15 +215,15 @@ export const verifyForm = (): Markup =>
 <input id="wallet" name="wallet" required pattern="(.*:)?0x[0-9a-fA-F]{40}" title="0x followed by 40 hex digits" placeholder="0x…" autocomplete="off" autocapitalize="off" spellcheck="false"></div>
 <button class="button" type="submit">Verify</button></form>`;
 
-/** HTML for browsers, which prefer it; JSON for everyone else, and for `?format=json`. */
+/** Whether to answer with HTML: for browsers, which prefer it, but not for `?format=json`. */
 export const wantsHtml = (c: Context): boolean =>
   prefers(c.req.header("accept"), "text/html", "application/json") && c.req.query("format") !== "json";
 
-/** A page with its security headers. */
+/** Returns a page with its security headers. */
 export const page = (c: Context, markup: string, status: ContentfulStatusCode = 200): Response =>
   pageWith(c, markup, { status, policy: CONTENT_SECURITY_POLICY });
 
-/** A page with its own content security policy. */
+/** Returns a page with its own content security policy. */
 export function pageWith(
   c: Context,
   markup: string,

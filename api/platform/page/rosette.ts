@@ -1,6 +1,6 @@
 import { html, type Markup } from "./html.ts";
 
-/** An ellipse about (100, 100) turned by `angle`, as two arcs. */
+/** Draws an ellipse about (100, 100) turned by `angle`, as two arcs. */
 function ellipse(angle: number, rx: number, ry: number): string {
   const [x, y] = [rx * Math.cos(angle), rx * Math.sin(angle)];
   const arc = `A${rx} ${ry} ${((angle * 180) / Math.PI).toFixed(1)} 0 1`;
@@ -15,8 +15,8 @@ const ring = (turns: number, rx: number, ry: number): string =>
   Array.from({ length: turns }, (_, turn) => ellipse((Math.PI * turn) / turns, rx, ry)).join("");
 
 /**
- * An engraved figure as on a banknote, 200 units wide with an open centre, as a child for an `<svg>`.
- * The same seed gives the same figure, so each certificate has its own.
+ * Draws an engraved figure as on a banknote, 200 units wide with an open center, as a child for an `<svg>`. The same
+ * seed gives the same figure, so each certificate has its own.
  */
 export function rosette(seed: string): Markup {
   const pick = (position: number, choices: number): number => (seed.charCodeAt(position) || 0) % choices;

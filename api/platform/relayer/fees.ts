@@ -4,33 +4,36 @@ import { READINGS } from "../chain/nodes.ts";
 import type { Address } from "../wallet.ts";
 import type { Sender } from "./sender.ts";
 
-/** What the newest block asks of a transaction, in wei per gas. */
+/** The fees that the newest block requires of a transaction, in wei per gas. */
 export interface Market {
   readonly baseFee: bigint;
-  /** The priority fee that a block's builder expects; zero where nobody competes. */
+  /** The priority fee that a block's builder expects; zero without competition. */
   readonly tip: bigint;
 }
 
-/** What a transaction offers, in wei per gas. */
+/** The fees of a transaction, in wei per gas. */
 export interface Fees {
   readonly maxFeePerGas: bigint;
   readonly maxPriorityFeePerGas: bigint;
 }
 
-/** Fees, and who pays them. */
+/** Fees and their payer. */
 export interface SendingTerms extends Fees {
   readonly account: Address;
 }
 
-/** A replacement never offers more than this many times what the market asks. */
+/** A replacement never offers more than this multiple of the market's fees. */
 export const CEILING = 4n;
 
 const GWEI = 10n ** 9n;
-/** No transaction offers more, in wei per gas. Base has asked for more only for minutes, and escrow outcomes have longer. */
+/**
+ * The limit of any transaction, in wei per gas. Base has exceeded it only for minutes, and escrow outcomes can wait
+ * longer.
+ */
 export const MOST_FEE = 100n * GWEI;
-/** Statements that have no deadline offer no more, in wei per gas, and wait while the market asks more. */
+/** The limit of statements without a deadline, in wei per gas. They wait while the market is above it. */
 export const PATIENT_FEE = 2n * GWEI;
-/** A tip is at most half of the base fee, within these bounds. Nodes of Base suggest a fifth on a quiet day. */
+/** A tip is at most half of the base fee, within these bounds. Base's nodes suggest a fifth on a quiet day. */
 const TIP = { always: GWEI / 200n, most: 3n * GWEI };
 
 const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
@@ -38,39 +41,41 @@ const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 const middle = (values: readonly bigint[]): bigint =>
   values.toSorted((a, b) => (a < b ? -1 : Number(a > b)))[values.length >> 1] ?? 0n;
 
-/** The market according to several readings: the middle of each, so that one wrong answer changes nothing. */
+/**
+ * Returns the market according to several readings: the median of each value, so that one wrong answer has no effect.
+ */
 export function marketOf(readings: readonly Market[]): Market {
   const baseFee = middle(readings.map((reading) => reading.baseFee));
   const mostTip = larger(TIP.always, smaller(baseFee / 2n, TIP.most));
   return { baseFee, tip: smaller(middle(readings.map(({ tip }) => tip)), mostTip) };
 }
 
-/** What a new transaction offers. What it pays is the market's price; the rest is for the base fee to rise. */
+/** Returns the offer of a new transaction. It pays the market's price; the rest allows the base fee to rise. */
 export const offerIn = ({ baseFee, tip }: Market): Fees => ({
   maxFeePerGas: ((baseFee * 12n) / 10n + tip) * 2n,
   maxPriorityFeePerGas: tip,
 });
 
 /**
- * What a new transaction offers, and no more than `ceiling` and `MOST_FEE`.
- * @throws Error if the market asks for more
+ * Returns the offer of a new transaction, limited to `ceiling` and `MOST_FEE`.
+ * @throws Error if the market is above the limit
  */
 export function feesWithin(ceiling: bigint | undefined, market: Market): Fees {
   const most = smaller(ceiling ?? MOST_FEE, MOST_FEE);
   const asked = market.baseFee + market.tip;
   if (asked > most)
-    throw new Error(`gas costs ${asked} wei, and this transaction may offer ${most}: it waits until gas is cheaper`);
+    throw new Error(`gas costs ${asked} wei, and this transaction may offer ${most}, so it waits until gas is cheaper`);
   const { maxFeePerGas, maxPriorityFeePerGas } = offerIn(market);
   return { maxFeePerGas: smaller(maxFeePerGas, most), maxPriorityFeePerGas };
 }
 
-/** Nodes want a tenth more of both fees before they replace a transaction, and more than nothing where it was zero. */
+/** Returns a fee by which nodes accept a replacement. They require a tenth more of both fees, and more than zero. */
 const raised = (was: bigint): bigint => was + was / 8n + 1n;
 
 /**
- * What a replacement of a transaction offers; null while there should be none, because the market asks no more than the
- * transaction offers, or more than may be offered. What the transaction is worth does not count any more: all that were
- * sent after it wait for its nonce.
+ * Returns the offer of a replacement for a transaction. Null if there should be none, because the market is at or below
+ * the transaction's offer, or above the limit. The transaction's own value no longer matters, because all later ones
+ * wait for its nonce.
  * @param affordable the fee at which the balance pays for every unmined transaction
  */
 export function replacementFor(offered: Fees, { baseFee, tip }: Market, affordable: bigint): Fees | null {
@@ -85,16 +90,22 @@ export function replacementFor(offered: Fees, { baseFee, tip }: Market, affordab
   return maxPriorityFeePerGas > maxFeePerGas ? null : { maxFeePerGas, maxPriorityFeePerGas };
 }
 
-/** What an ordinary account's payment is reckoned with. */
+/** The gas of an ordinary account's payment, for estimates. */
 export const TYPICAL_GAS = 100_000n;
 const TYPICAL_BYTES = 500n;
 
-/** Where OP-stack chains, Base among them, say what their parent chain charges for data (docs.optimism.io). */
+/**
+ * The contract on OP-stack chains, including Base, that returns their parent chain's charge for data
+ * (docs.optimism.io).
+ */
 const GAS_PRICE_ORACLE = "0x420000000000000000000000000000000000000f";
 const ORACLE = parseAbi(["function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256)"]);
 const COST_CACHE_MS = 30_000;
 
-/** What one payment's transaction costs at the moment, in wei: its gas, and its data where a parent chain charges it. */
+/**
+ * Creates a reader of the current cost of one payment's transaction, in wei: its gas, and its data if a parent chain
+ * charges for it.
+ */
 export function readCost({ client, conditions }: Pick<Sender, "client" | "conditions">): () => Promise<bigint> {
   let cached: { readonly at: number; readonly fee: Promise<bigint> } | null = null;
   const dataFee = () => {
@@ -113,7 +124,7 @@ export function readCost({ client, conditions }: Pick<Sender, "client" | "condit
   };
 }
 
-/** Nothing where there is no oracle: the chain is no rollup, or a local one. */
+/** Returns zero without an oracle, because the chain is not a rollup, or is a local one. */
 async function askDataFee(client: PublicClient): Promise<bigint> {
   try {
     const call = { address: GAS_PRICE_ORACLE, abi: ORACLE, functionName: "getL1FeeUpperBound" } as const;
@@ -126,18 +137,20 @@ async function askDataFee(client: PublicClient): Promise<bigint> {
 
 const CONDITIONS_CACHE_MS = 2_000;
 
-/** What the chain says about an account that sends, and what it asks of the next transaction. */
+/** The state of a sending account on the chain, and the market for its next transaction. */
 export interface Conditions {
   readonly market: Market;
-  /** Nonces below this are taken on the chain. It may lag: the ledger knows what was sent since. */
+  /** Nonces below this are used on the chain. The value may lag; the ledger knows the transactions sent since. */
   readonly count: number;
   readonly balanceWei: bigint;
 }
 
-/** A tenth stays for what gas limits do not show: the fee for a rollup's data on its parent chain. */
+/** Returns the balance less a tenth for costs beyond gas limits: a rollup's fee for data on its parent chain. */
 export const spendable = ({ balanceWei }: Conditions): bigint => (balanceWei * 9n) / 10n;
 
-/** Rejects what the account cannot pay besides what it has to reserve; the next read asks the chain again. */
+/**
+ * Rejects a cost that the account cannot pay in addition to its reservations. The next read then asks the chain again.
+ */
 export function assertAffordable(
   { address, conditions }: { readonly address: Address; readonly conditions: ReadConditions },
   found: Conditions,
@@ -150,11 +163,11 @@ export function assertAffordable(
 
 export interface ReadConditions {
   (): Promise<Conditions>;
-  /** The next read asks the chain. */
+  /** Drops the cached value, so that the next read asks the chain. */
   forget(): void;
 }
 
-/** Reads the conditions at most every two seconds, however many transactions are sent. */
+/** Creates a reader of the conditions, which asks the chain at most every two seconds, however many transactions are sent. */
 export function readConditions(client: NodesClient, address: Address): ReadConditions {
   let cached: { readonly at: number; readonly conditions: Promise<Conditions> } | null = null;
   const read = () => {
@@ -183,7 +196,7 @@ async function ask(client: NodesClient, address: Address): Promise<Conditions> {
   return { market, count, balanceWei };
 }
 
-/** One reading after the other, of different nodes: those behind one address take turns. */
+/** Makes readings one after the other, from different nodes. Those behind one address take turns. */
 async function askMarket(client: NodesClient): Promise<Market> {
   const readings: Market[] = [];
   while (readings.length < READINGS) readings.push(await readMarket(forReading(client, readings.length)));
@@ -192,6 +205,6 @@ async function askMarket(client: NodesClient): Promise<Market> {
 
 async function readMarket(client: PublicClient): Promise<Market> {
   const [{ baseFeePerGas }, tip] = await Promise.all([client.getBlock(), client.estimateMaxPriorityFeePerGas()]);
-  if (baseFeePerGas === null) throw new Error("the chain has no base fee: it does not know EIP-1559");
+  if (baseFeePerGas === null) throw new Error("the chain has no base fee, so it does not support EIP-1559");
   return { baseFee: baseFeePerGas, tip };
 }

@@ -7,20 +7,20 @@ import { type Lane, noPlace, PLACES, TurnedAway } from "./places.ts";
 import type { Lease, Sender } from "./sender.ts";
 import type { UnminedOfAccount } from "./store.ts";
 
-/** What a transaction is to be for. */
+/** A purpose to send a transaction for. */
 interface Wanted {
   readonly purpose: Hex;
   readonly lease?: Lease | undefined;
 }
 
 interface Admission {
-  /** Holds the account's lock. */
+  /** The connection that holds the account's lock. */
   readonly db: pg.PoolClient;
   readonly lane: Lane;
   readonly unmined: UnminedOfAccount;
 }
 
-/** Payments that go alone and payments that share transactions may each lose half of what an account may lose in a day. */
+/** Single payments and batches may each lose half of an account's daily limit. */
 const LANES_THAT_LOSE = 2n;
 
 const gasLost = (): TurnedAway =>
@@ -30,8 +30,8 @@ const gasLost = (): TurnedAway =>
   );
 
 /**
- * Which of the members are not sent, by purpose: all of them while there is no place; and once the lane has lost its part
- * of a day's gas, those whose payers have never paid here, or made a payment fail since.
+ * Returns the members that are not sent, by purpose. While there is no place, that is all of them. Once the lane has
+ * lost its share of the day's gas, it is those whose payers have never paid here, or have had a payment fail since.
  */
 async function admit(
   sender: Sender,
@@ -63,39 +63,40 @@ export interface Call {
   readonly gas: bigint;
 }
 
-/** What a transaction is for. */
+/** A purpose of a transaction. */
 export interface Member {
   /** 32 bytes, unique. */
   readonly purpose: Hex;
-  /** It is sent only while this is held; undefined for what is no payment of the journal's. */
+  /** The lease without which it is not sent; undefined if it is not a payment in the journal. */
   readonly lease?: Lease | undefined;
-  /** The most that its transaction may offer, in wei per gas; undefined for what has to go out at any price below `MOST_FEE`. */
+  /** The most that its transaction may offer, in wei per gas; undefined if only `MOST_FEE` limits it. */
   readonly mostFee?: bigint | undefined;
 }
 
-/** One transaction for one purpose, or for several, each by a call of its own within it. */
+/** One transaction for one purpose, or for several with a separate call for each. */
 export interface Shipment {
   readonly lane: Lane;
   readonly members: readonly Member[];
-  /** The transaction's call for those purposes that go, in their order. */
+  /** Returns the transaction's call for the purposes that are sent, in their order. */
   readonly callFor: (purposes: readonly Hex[]) => Call;
 }
 
 export interface Formed {
-  /** Signed and stored; null if nothing is left to send. */
+  /** Signed and stored; null if no purpose is left to send. */
   readonly transaction: { readonly hash: Hex; readonly raw: Hex } | null;
-  /** What it is for. */
+  /** Its purposes. */
   readonly purposes: readonly Hex[];
-  /** What was sent before for the others. */
+  /** The earlier transactions of the other purposes. */
   readonly carried: ReadonlyMap<Hex, Carried>;
-  /** Why nothing was stored for the others. */
+  /** Why no transaction was stored for the others. */
   readonly refused: ReadonlyMap<Hex, TurnedAway>;
 }
 
 /**
- * Allocates a nonce, signs and stores, in one transaction of the database and under the account's lock: one transaction
- * of the chain for each purpose. What is stored is sent, by us or by the upkeep; what is not acknowledged may be stored.
- * @param lost purposes that may be sent again, because what carried them can no longer be mined
+ * Allocates a nonce, signs, and stores, in one database transaction under the account's lock, so that there is one
+ * transaction on the chain for each purpose. A stored transaction is sent, by us or by the upkeep. Without an
+ * acknowledgment, it may have been stored.
+ * @param lost purposes that may be sent again, because the transactions that carried them can no longer be mined
  */
 export async function form(
   sender: Sender,
@@ -140,13 +141,13 @@ export async function form(
 const unsigned = (error: unknown): TurnedAway =>
   new TurnedAway("no signer", `nothing was sent: ${(error as Error).message}`);
 
-/** At this fee, all of them together pay no more for gas than they may. */
+/** Returns the fee at which all of them together pay no more for gas than their limits. */
 const averageFee = (members: readonly Member[]): bigint =>
   members.reduce((sum, { mostFee = MOST_FEE }) => sum + mostFee, 0n) / BigInt(members.length);
 
 /**
- * The newest transaction for a purpose: its hash, the hash in which it was mined without success, or the hashes of one
- * whose nonce another transaction took.
+ * The newest transaction for a purpose: its hash, the hash under which it was mined without success, or the hashes of
+ * one whose nonce another transaction used.
  */
 export type Carried = { readonly hash: Hex } | { readonly reverted: Hex } | { readonly lost: readonly Hex[] };
 
@@ -157,12 +158,14 @@ interface Row {
   readonly reverted: Buffer | null;
 }
 
-/** Its transaction reverted, or its call within one. */
+/** True if its transaction or its call within one failed. */
 const FAILED = "(relay.reverted OR member.purpose IN (SELECT relay.purposes[place] FROM unnest(relay.failed) place))";
 
-/** What the transactions of one chain are for, no matter who sends them: the table `relay_member`. */
+/**
+ * Creates access to the table `relay_member`: the purposes of one chain's transactions, whichever account sends them.
+ */
 export const createMembers = (chainId: number) => ({
-  /** What was sent for purposes, by purpose. */
+  /** Returns the transactions sent for purposes, by purpose. */
   carried: (purposes: readonly Hex[]): Question<ReadonlyMap<Hex, Carried>> => ({
     statement: {
       name: "relay-carried",

@@ -4,20 +4,22 @@ import type { PublicClient } from "viem";
 /** Nodes keep this many unmined transactions of one account (`txpool.accountslots` of geth and reth) and may refuse more. */
 export const PLACES = 16;
 
-/** What a transaction is for. Each lane of an account has its own share of `PLACES`, so that none can starve another. */
+/**
+ * The kind of a transaction. Each lane of an account has its own share of `PLACES`, so that none can starve another.
+ */
 export type Lane =
-  /** Payments or holds of ordinary accounts, together or one by itself. */
+  /** Payments or holds of ordinary accounts, in a batch or single. */
   | "batch"
   /** One payment or hold of a wallet with code, or of an account whose last payment failed in a batch. */
   | "alone"
   /** Escrow outcomes. */
   | "outcome"
-  /** Anchors of the log, statements to ERC-8004. */
+  /** Anchors of the log and statements to ERC-8004. */
   | "statement";
 
 export type Shares = Readonly<Record<Lane, number>>;
 
-/** Each adds up to `PLACES`. */
+/** The shares of each account add up to `PLACES`. */
 export const SHARES = {
   facilitator: { batch: 12, alone: 4, outcome: 0, statement: 0 },
   arbiter: { batch: 4, alone: 2, outcome: 6, statement: 4 },
@@ -25,9 +27,9 @@ export const SHARES = {
 
 /** How long a payment waits for a place, in milliseconds: two blocks of Base. */
 export const PLACE_WITHIN_MS = 4_000;
-/** How long to wait for the next block before trying again all the same. */
+/** How long to wait for the next block before trying again anyway. */
 export const TRY_AGAIN_MS = 500;
-/** How many payments of a process look for a place in one lane, and the most that wait to do so. */
+/** How many payments of a process look for a place in one lane, and how many more may wait to do so. */
 const LOOKING = 4;
 const MOST_WAITING = 64;
 
@@ -37,9 +39,9 @@ export const noPlace = (lane: Lane): TurnedAway =>
 export const isNoPlace = (error: unknown): error is TurnedAway =>
   error instanceof TurnedAway && error.because === "no place";
 
-/** Payments of a process that are sent one by one: a few at a time look for a place, and only so many wait. */
+/** The line of a process's single payments. A few look for a place at a time, and a limited number wait. */
 export interface Line {
-  /** Tries until there is a place, or `PLACE_WITHIN_MS` have passed. Rejects with `TurnedAway` then, or if too many wait. */
+  /** Tries until there is a place. Rejects with `TurnedAway` after `PLACE_WITHIN_MS`, or if too many wait. */
   wait<T>(attempt: () => Promise<T>): Promise<T>;
 }
 
@@ -62,13 +64,13 @@ export function createLine(lane: Lane, nextBlock: NextBlock): Line {
   };
 }
 
-/** How often the chain is asked while somebody waits, in milliseconds. */
+/** How often the chain is read while a caller waits, in milliseconds. */
 const LOOK_EVERY_MS = 100;
 
-/** Waits for the chain's next block: resolves when there is one, or after `withinMs`. */
+/** Waits for the chain's next block. Resolves when there is one, or after `withinMs`. */
 export type NextBlock = (withinMs: number) => Promise<void>;
 
-/** Watches the head for all who wait, and only while somebody waits. */
+/** Watches the head for all callers, and only while one waits. */
 export function watchBlocks(client: Pick<PublicClient, "getBlockNumber">): NextBlock {
   const waiting = new Set<() => void>();
   let head: bigint | null = null;
@@ -102,12 +104,12 @@ export function watchBlocks(client: Pick<PublicClient, "getBlockNumber">): NextB
 }
 
 /**
- * Why a payment was not sent: every place for it is taken, too much gas was lost to failed payments today, or the account's
- * remote signer did not sign.
+ * Why a payment was not sent: every place for it is taken, failed payments have cost too much gas today, or the
+ * account's remote signer did not sign.
  */
 export type Because = "no place" | "gas lost" | "no signer";
 
-/** A payment that was not sent, and of which nothing is stored that could be sent later. */
+/** A payment that was not sent. Nothing is stored that could be sent later. */
 export class TurnedAway extends Error {
   readonly because: Because;
 

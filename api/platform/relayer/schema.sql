@@ -30,8 +30,8 @@ COMMENT ON TABLE relay IS 'Transactions that the service has signed and sent, ea
 COMMENT ON COLUMN relay.chain IS 'EIP-155 chain id';
 COMMENT ON COLUMN relay.sender IS 'the account that signed it';
 COMMENT ON COLUMN relay.lane IS
-  'what kind of transaction it is; of each kind, an account has only so many unmined';
-COMMENT ON COLUMN relay.purposes IS 'what its calls are for, in their order: for a payment, the payment''s digest';
+  'the kind of transaction; it limits how many of that kind an account may have unmined';
+COMMENT ON COLUMN relay.purposes IS 'the purposes of its calls, in their order; for a payment, the payment''s digest';
 COMMENT ON COLUMN relay.hashes IS 'every hash that this transaction has had, oldest first: one more each time its fee was raised';
 COMMENT ON COLUMN relay.raw IS 'the signed transaction as it was last sent';
 COMMENT ON COLUMN relay.gas IS 'gas limit';

@@ -9,8 +9,8 @@ import type { Sender } from "./sender.ts";
 const ALREADY_THERE = /already known|already imported|already exists|nonce too low/i;
 
 /**
- * Hands a transaction to the node. A refusal is not a failure: the transaction is stored, and `tend` sends it again while
- * its nonce is open. False if the node did not answer at all.
+ * Sends a transaction to the node. A refusal is not a failure, because the transaction is stored, and `tend` sends it
+ * again while its nonce is open. Returns false if the node did not answer at all.
  */
 export async function broadcast({ client, log }: Pick<Sender, "client" | "log">, raw: Hex): Promise<boolean> {
   try {
@@ -30,9 +30,9 @@ const isSilence = (error: unknown): boolean => {
   return false;
 };
 
-/** Where blocks are made on demand, a transaction is in one at once. */
+/** A chain that makes blocks on demand mines a transaction immediately. */
 const AT_ONCE_MS = [3, 5, 8, 12, 20];
-/** A node may know a block before it knows its receipts. */
+/** A node may have a block before it has its receipts. */
 const LONGEST_PAUSE_MS = 500;
 
 type Finder = Pick<Sender, "ledger" | "client" | "counter" | "cargo">;
@@ -62,14 +62,17 @@ export async function waitFor(
   }
 }
 
-/** Null while the transaction is in no block that the node knows. What is found is recorded. */
+/** Returns the receipt and records it; null while no block known to the node has the transaction. */
 export async function receiptOf(sender: Finder, hash: Hex): Promise<TransactionReceipt | null> {
   const receipt = await knownReceipt(sender, hash);
   if (receipt !== null) await record(sender, receipt);
   return receipt;
 }
 
-/** A failure is recorded before anybody hears of it. Nothing waits for a success, which the upkeep would find as well. */
+/**
+ * Returns the receipt of a finished transaction. A failure is recorded before it is reported. A success is not awaited,
+ * because the upkeep would find it as well.
+ */
 async function finalReceipt(sender: Finder, hash: Hex): Promise<TransactionReceipt | null> {
   const receipt = await knownReceipt(sender, hash);
   if (receipt === null) return null;
@@ -85,7 +88,7 @@ const knownReceipt = ({ client }: Pick<Finder, "client">, hash: Hex): Promise<Tr
 const isPlainSuccess = ({ cargo }: Pick<Finder, "cargo">, receipt: TransactionReceipt): boolean =>
   receipt.status === "success" && cargo.failedPlaces(receipt).length === 0 && cargo.servedBy(receipt) === null;
 
-/** Notes where a transaction was mined, and what it did not do. The process that is the first to note it counts it. */
+/** Records the block of a transaction and its failed calls. The first process to record it also counts it. */
 async function record({ ledger, counter, cargo }: Omit<Finder, "client">, receipt: TransactionReceipt): Promise<void> {
   const { transactionHash: hash, blockNumber: block, blockHash, status, gasUsed: gas } = receipt;
   const reverted = status === "reverted";
@@ -97,7 +100,7 @@ async function record({ ledger, counter, cargo }: Omit<Finder, "client">, receip
   counter?.relayed({ payments, failed: reverted ? payments : failed, gas, feeWei });
 }
 
-/** OP-stack chains, Base among them, charge for data on their parent chain besides gas (docs.optimism.io). */
+/** Returns the fee. OP-stack chains, including Base, also charge for data on their parent chain (docs.optimism.io). */
 export function feeOf({
   gasUsed,
   effectiveGasPrice,
@@ -107,18 +110,18 @@ export function feeOf({
   return gasUsed * effectiveGasPrice + (isHex(l1Fee) ? BigInt(l1Fee) : 0n);
 }
 
-/** One call; of its gas, the most that it may use. A call that needs more is not sent. */
+/** One call, with its gas limit. A call that needs more is not sent. */
 export type RelayRequest = Call & Member & Pick<Shipment, "lane">;
 
-/** By purpose: the hash of the transaction that carries it, or why none does. */
+/** By purpose, the hash of the transaction that carries it, or why none does. */
 export type Shipped = ReadonlyMap<Hex, Hex | Error>;
 
-/** The transaction was mined and did not do what it was for. It is never sent again. */
+/** Returns the error for a transaction that was mined without serving its purpose. It is never sent again. */
 const revertedIn = (transaction: Hex): Error =>
-  new Error(`transaction ${transaction} was mined and reverted; nothing is sent a second time for its purpose`);
-const takenOver = (): Error => new Error("nothing was sent: another run works on this payment now");
+  new Error(`transaction ${transaction} was mined and reverted; its purpose is never sent again`);
+const takenOver = (): Error => new Error("nothing was sent, because another run is working on this payment");
 
-/** One call, simulated first; what was sent for the purpose before is not sent a second time. */
+/** Sends one call, simulated first, unless its purpose was already sent. */
 export async function send(sender: Sender, { to, data, gas: most, lane, ...member }: RelayRequest): Promise<Hex> {
   const { purpose, mostFee } = member;
   const before = await sender.carried(purpose);
@@ -135,9 +138,9 @@ export async function send(sender: Sender, { to, data, gas: most, lane, ...membe
 }
 
 /**
- * Several in one transaction. What was sent for one of them before is not sent a second time. One that was turned away
- * has a `TurnedAway` as its outcome, unless a transaction for it was lost: then it has left us before.
- * @param lost those whose transactions lost their nonces, and are in no block either
+ * Sends several purposes in one transaction, except those that were already sent. A purpose that was turned away has a
+ * `TurnedAway` as its outcome, unless an earlier transaction for it was lost, because that one has left us.
+ * @param lost the purposes whose transactions lost their nonces and are in no block
  */
 export async function ship(sender: Sender, shipment: Shipment, lost: readonly Hex[] = []): Promise<Shipped> {
   const { transaction, purposes, carried, refused } = await form(sender, shipment, lost);
@@ -171,8 +174,8 @@ function hashOf(outcome: Hex | Error): Hex {
 }
 
 /**
- * The transaction that carries a purpose, or that it was mined in vain. Null if its nonce is lost and it is in no block
- * either: a node with gaps may have missed it when its nonce was over.
+ * Returns the transaction that carries a purpose, or an error if it was mined without success. Null if its nonce is
+ * lost and it is in no block. A node with gaps may have missed it when its nonce was used.
  */
 async function outcomeOf(sender: Sender, carried: Carried): Promise<Hex | Error | null> {
   if ("hash" in carried) return carried.hash;
@@ -191,7 +194,7 @@ function notFound(error: unknown): null {
   throw error;
 }
 
-/** Simulated as it will be mined: by this sender, at these fees. */
+/** Estimates by a simulation of the real transaction, with this sender and these fees. */
 async function gasFor(
   { client, address, conditions }: Sender,
   { to, data, gas: most }: Call,

@@ -12,18 +12,18 @@ import { type Carried, createMembers } from "./form.ts";
 import { type Because, createLine, type Lane, type Line, type NextBlock, type Shares, watchBlocks } from "./places.ts";
 import { createLedger, type Ledger, sealContext } from "./store.ts";
 
-/** Purposes that are asked for at the same time share a statement. */
+/** Purposes that are looked up at the same time share a statement. */
 const LOOK_UPS = { most: 100, underWay: 4, waitMs: 5 };
 
-/** What the transactions of a relayer carry, as far as it has to know. */
+/** The relayer's view of the payments in its transactions. */
 export interface Cargo {
-  /** Whether each payment is still to be submitted, and by the run that has this lease of it. */
+  /** Asks whether each payment is still to be submitted, by the run that holds this lease. */
   areHeld(leases: readonly Lease[]): Question<readonly boolean[]>;
-  /** Whether the payer of each has paid here before; false for what is no payment. */
+  /** Asks whether the payer of each has paid here before; false without a payment. */
   haveProved(leases: readonly (Lease | null)[]): Question<readonly boolean[]>;
-  /** The places, counted from 1, of the calls that a mined transaction made in vain. */
+  /** Returns the positions, counted from 1, of the calls that failed in a mined transaction. */
   failedPlaces(receipt: TransactionReceipt): readonly number[];
-  /** The purposes that a mined transaction has served by its events; null where its calls tell. */
+  /** Returns the purposes that a mined transaction served according to its events; null if its calls show that. */
   servedBy(receipt: TransactionReceipt): readonly Hex[] | null;
 }
 
@@ -33,37 +33,37 @@ export interface RelayerParts {
   readonly client: PublicClient;
   readonly chainId: number;
   readonly account: SigningAccount;
-  /** Calldata holds payers' signatures, so a transaction is stored encrypted. */
+  /** Calldata contains payers' signatures, so a transaction is stored encrypted. */
   readonly seal: Seal;
   readonly log: { warn(facts: object, message: string): void };
-  /** Hears what happens to transactions; null if nobody counts. */
+  /** Counts transactions; null if metrics are off. */
   readonly counter: Counter | null;
-  /** How many transactions of each lane may be unmined. */
+  /** The most unmined transactions of each lane. */
   readonly shares: Shares;
-  /** What the account may lose to failed payments in a day, in wei; null for no limit. */
+  /** The most that the account may lose to failed payments in a day, in wei; null for no limit. */
   readonly mostLostWei: bigint | null;
 }
 
-/** What is counted of one key's transactions, whichever of its processes finds it. */
+/** Counts one key's transactions, whichever process finds them. */
 export interface Counter {
   relayed(mined: MinedTransaction): void;
   replaced(): void;
   turnedAway(because: Because): void;
 }
 
-/** The parts, plus what is derived from the account. */
+/** The parts, plus values derived from the account. */
 export interface Sender extends RelayerParts {
   readonly address: Address;
   readonly ledger: Ledger;
   readonly members: ReturnType<typeof createMembers>;
-  /** What was sent for a purpose. */
+  /** Returns the transaction sent for a purpose. */
   readonly carried: (purpose: Hex) => Promise<Carried | undefined>;
   readonly conditions: ReadConditions;
   readonly nextBlock: NextBlock;
-  /** Where single payments wait for a place; outcomes and statements do not wait, because their jobs come again. */
+  /** The lines in which single payments wait for a place. Outcomes and statements do not wait, because their jobs run again. */
   readonly lines: { readonly [lane in Lane]?: Line };
   readonly sign: (call: { to: Hex; data: Hex }, terms: { nonce: number; gas: bigint; fees: Fees }) => Promise<Hex>;
-  /** The form in which a transaction is stored. */
+  /** Encrypts a transaction for storage. */
   readonly close: (raw: Hex, nonce: number) => Buffer;
   readonly open: (stored: { readonly raw: Buffer; readonly nonce: string }) => Hex;
 }
@@ -93,7 +93,7 @@ export function createSender(parts: RelayerParts): Sender {
   };
 }
 
-/** A run's hold on a payment: while its row has this token, nobody else works on it. */
+/** A run's lease on a payment. While its row has this token, no other run works on it. */
 export interface Lease {
   readonly key: PaymentKey;
   readonly token: string;

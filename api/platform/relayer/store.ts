@@ -4,17 +4,17 @@ import { bytes, hex, type Question } from "../db/connection.ts";
 import type { Address, Hex } from "../wallet.ts";
 import type { Lane } from "./places.ts";
 
-/** What a table row says of one account on one chain. */
+/** One account on one chain, as in a table row. */
 export interface Account {
   readonly chainId: number;
   readonly address: Address;
 }
 
-/** What a stored transaction is bound to. */
+/** Returns the context to which a stored transaction is bound. */
 export const sealContext = ({ chainId, address }: Account, nonce: number | string): string =>
   `${chainId}|${address}|${nonce}`;
 
-/** A transaction that neither a block nor another one with its nonce has replaced yet, as far as is known. */
+/** A transaction that is in no known block, and whose nonce no other transaction is known to have used. */
 export interface Unmined {
   readonly id: string;
   readonly nonce: string;
@@ -22,7 +22,7 @@ export interface Unmined {
   readonly raw: Buffer;
   /** In wei per gas. */
   readonly maxFee: string;
-  /** How long ago it was last broadcast or looked for. */
+  /** The time since it was last broadcast or looked for, in milliseconds. */
   readonly tendedMs: number;
 }
 
@@ -36,11 +36,11 @@ export interface Mined {
   readonly block: bigint;
   readonly blockHash: Hex;
   readonly reverted: boolean;
-  /** The places, counted from 1, of the purposes that it did not serve. */
+  /** The positions, counted from 1, of the purposes that it did not serve. */
   readonly failed: readonly number[];
-  /** The only purposes that it served, where it says so instead. */
+  /** The only purposes that it served, for transactions whose events show that; null otherwise. */
   readonly served: readonly Hex[] | null;
-  /** What it cost. */
+  /** Its cost. */
   readonly feeWei: bigint;
 }
 
@@ -55,7 +55,7 @@ export interface NewTransaction {
   readonly maxFee: bigint;
 }
 
-/** How many purposes a transaction has, and how many of them it did not serve. */
+/** The number of a transaction's purposes, and of those that it did not serve. */
 interface Purposes {
   readonly all: number;
   readonly failed: number;
@@ -63,7 +63,7 @@ interface Purposes {
 
 export type Ledger = ReturnType<typeof createLedger>;
 
-/** One account's rows of the table `relay`. */
+/** Creates access to one account's rows of the table `relay`. */
 export function createLedger(pool: pg.Pool, { chainId, address }: Account) {
   const account = [chainId, bytes(address)] as const;
   return {
@@ -75,16 +75,16 @@ export function createLedger(pool: pg.Pool, { chainId, address }: Account) {
 
 /** The account's unmined transactions. */
 export interface UnminedOfAccount {
-  /** The lowest nonce that neither the chain nor a transaction of ours has taken, however late the chain's count is. */
+  /** The lowest nonce not used on the chain or by our own transactions, even if the chain's count lags. */
   readonly nextNonce: number;
-  /** How many have a nonce below it. Those above wait for what takes it, so it never waits for them. */
+  /** The number with a nonce below it. Those above wait for the next one, so it never waits for them. */
   readonly count: number;
-  /** How many of these are in the lane. */
+  /** The number of these in the lane. */
   readonly inLane: number;
-  /** The most that all of them can cost, in wei and in gas. */
+  /** The maximum cost of all of them, in wei and in gas. */
   readonly wei: bigint;
   readonly gas: bigint;
-  /** What failed payments of the lane have cost within a day, in wei. */
+  /** The cost of the lane's failed payments within a day, in wei. */
   readonly lostWei: bigint;
 }
 
@@ -92,7 +92,7 @@ type AccountValues = readonly [number, Buffer];
 
 const OWN = "chain = $1 AND sender = $2";
 
-/** The account's next nonce, $3 being the chain's count. */
+/** The account's next nonce. $3 is the chain's count. */
 const NEXT = `CASE WHEN EXISTS (SELECT FROM relay WHERE ${OWN} AND nonce = $3) THEN (
     SELECT nonce + 1 FROM relay AS taken WHERE ${OWN} AND nonce >= $3 AND NOT EXISTS (
       SELECT FROM relay WHERE ${OWN} AND nonce = taken.nonce + 1)
@@ -110,7 +110,7 @@ function sending(account: AccountValues) {
       answer: () => null,
     }),
 
-    /** What is unmined while the chain's count is at least `count`, and what the lane has lost to failures. */
+    /** Returns the unmined transactions at a chain's count of at least `count`, and the lane's losses to failures. */
     unminedIn: (lane: Lane, count: number): Question<UnminedOfAccount> => ({
       statement: {
         name: "relay-unmined-in",
@@ -134,7 +134,7 @@ function sending(account: AccountValues) {
       }),
     }),
 
-    /** Fails if another account has sent something for one of the purposes. */
+    /** Returns the insert, which fails if another account has sent one of the purposes. */
     insert({ lane, nonce, purposes, hash, raw, gas, maxFee }: NewTransaction): pg.QueryConfig {
       return {
         name: "relay-insert",
@@ -162,7 +162,7 @@ function upkeep(pool: pg.Pool, account: AccountValues) {
   const run = async (name: string, text: string, values: readonly unknown[] = []): Promise<number> =>
     (await pool.query({ name, text, values: [...account, ...values] })).rowCount ?? 0;
   return {
-    /** Takes the account's upkeep for a while; false while another process, or the last pass, has it. */
+    /** Claims the account's upkeep for a while; false while another process, or the last pass, holds it. */
     async claim(): Promise<boolean> {
       const text = `INSERT INTO relay_upkeep VALUES ($1, $2, now() + interval '${HELD_WHILE_TENDING}')
         ON CONFLICT (chain, sender) DO UPDATE SET held_until = excluded.held_until
@@ -175,7 +175,7 @@ function upkeep(pool: pg.Pool, account: AccountValues) {
       await run("relay-release", text);
     },
 
-    /** Which kinds of transaction there are at the moment. */
+    /** Returns whether there are unmined and unfinalized transactions. */
     async kinds(): Promise<{ readonly unmined: boolean; readonly unfinal: boolean }> {
       const text = `SELECT EXISTS (SELECT FROM relay WHERE ${OWN} AND state = 'sent') AS unmined,
         EXISTS (SELECT FROM relay WHERE ${OWN} AND state = 'mined') AS unfinal`;
@@ -183,7 +183,7 @@ function upkeep(pool: pg.Pool, account: AccountValues) {
       return found ?? { unmined: false, unfinal: false };
     },
 
-    /** What no block holds, lowest nonce first. */
+    /** Returns the transactions in no known block, lowest nonce first. */
     unmined: (count: number, limit: number) =>
       rows<Unmined>(
         "relay-unmined-now",
@@ -191,7 +191,7 @@ function upkeep(pool: pg.Pool, account: AccountValues) {
         [count, limit],
       ),
 
-    /** Whose nonce is over although no block is known yet; what was looked at longest ago comes first. */
+    /** Returns the transactions whose nonce is used although their block is not known, least recently checked first. */
     unexplained: (count: number, limit: number) =>
       rows<Unmined>(
         "relay-unexplained",
@@ -207,7 +207,7 @@ function upkeep(pool: pg.Pool, account: AccountValues) {
       });
     },
 
-    /** Exchanges the bytes of a transaction that nobody has exchanged meanwhile; false otherwise. */
+    /** Replaces the bytes of a transaction; false if they were replaced meanwhile. */
     async replaced(was: Unmined, by: { readonly hash: Hex; readonly raw: Buffer; readonly maxFee: bigint }) {
       const { rowCount } = await pool.query({
         name: "relay-replace",
@@ -218,12 +218,12 @@ function upkeep(pool: pg.Pool, account: AccountValues) {
       return rowCount === 1;
     },
 
-    /** Another transaction took the nonce, in a final block. */
+    /** Records that another transaction used the nonce, in a final block. */
     async lost(id: string): Promise<void> {
       await pool.query("UPDATE relay SET state = 'lost' WHERE id = $1 AND state = 'sent'", [id]);
     },
 
-    /** Blocks of mined transactions with nonces from `from` up to `below`, oldest first. */
+    /** Returns the blocks of mined transactions with nonces from `from` up to `below`, oldest first. */
     async blocks(nonces: { readonly from: number; readonly below: number }, limit: number): Promise<Block[]> {
       const text = `SELECT block_number, block_hash FROM relay
         WHERE ${OWN} AND state = 'mined' AND nonce >= $3 AND nonce < $4
@@ -238,7 +238,7 @@ function upkeep(pool: pg.Pool, account: AccountValues) {
       await run("relay-final", text, [below, blocks.map(bytes)]);
     },
 
-    /** The chain no longer has these blocks: where their transactions are has to be found out again. */
+    /** Reopens the transactions of blocks that the chain no longer has, so that they are looked for again. */
     async reopen(blocks: readonly Hex[]): Promise<void> {
       const text = `UPDATE relay
         SET state = 'sent', mined_hash = NULL, block_number = NULL, block_hash = NULL, reverted = NULL, failed = '{}', lost_wei = 0
@@ -249,8 +249,8 @@ function upkeep(pool: pg.Pool, account: AccountValues) {
 }
 
 /**
- * What payments that failed cost, $8 being the transaction's cost. A batch that reverted as a whole is not a payer's doing;
- * what was mined later than every payment's window is sure to last may have failed by our delay.
+ * The cost of failed payments; $8 is the transaction's cost. A batch that reverted as a whole was not caused by a
+ * payer. A transaction that was mined after the guaranteed window of its payments may have failed because of our delay.
  */
 const LOST = `CASE WHEN lane NOT IN ('batch', 'alone') OR created_at < now() - interval '${WINDOW_MARGIN_SECONDS} s' THEN 0
   WHEN $5 AND cardinality(purposes) > 1 THEN 0 WHEN $5 THEN $8::numeric
@@ -259,8 +259,8 @@ const LOST = `CASE WHEN lane NOT IN ('batch', 'alone') OR created_at < now() - i
 function outcomes(pool: pg.Pool, chainId: number) {
   return {
     /**
-     * Records the block of a transaction, also of one that was given up too early, or that a reorganization has moved:
-     * other calls of it may fail there. Null if its block was known.
+     * Records the block of a transaction, even of one that was given up too early, or that a reorganization has moved,
+     * because other calls of it may fail there. Returns null if its block was known.
      */
     async mined({ hash, block, blockHash, reverted, failed, served, feeWei }: Mined): Promise<Purposes | null> {
       const { rows } = await pool.query<Purposes>({
@@ -286,7 +286,7 @@ function outcomes(pool: pg.Pool, chainId: number) {
       return rows[0] ?? null;
     },
 
-    /** Every hash of the transaction that once had this one. */
+    /** Returns every hash of the transaction that once had this one. */
     async hashesOf(hash: Hex): Promise<readonly Hex[]> {
       const { rows } = await pool.query<{ hashes: Buffer[] }>({
         name: "relay-hashes",
@@ -298,17 +298,17 @@ function outcomes(pool: pg.Pool, chainId: number) {
   };
 }
 
-/** So many of the oldest are looked at, and at most deleted, in one statement. */
+/** The number of the oldest transactions that one statement examines. */
 const LOOKED_AT = 1_000;
 
 /**
- * What was sent for a purpose is remembered until its authorization can no longer be used: it was valid for a day at most
- * when it was sent, so after thirty days nobody can have it sent again.
+ * A transaction is kept until its purpose can no longer be sent again. Its authorization was valid for at most a day
+ * when it was sent, so thirty days are enough.
  */
 const PRUNE = `DELETE FROM relay WHERE id = ANY(ARRAY(
     SELECT id FROM (SELECT id, state, created_at FROM relay ORDER BY id LIMIT ${LOOKED_AT}) oldest
     WHERE state = 'final' AND created_at < now() - interval '30 days'))`;
 
-/** Deletes some of the relayer's transactions that have been final for long; returns how many, 0 when there are no more. */
+/** Deletes a batch of the relayer's old final transactions; returns their number, 0 when there are no more. */
 export const createRelayPruning = (pool: pg.Pool) => async (): Promise<number> =>
   (await pool.query({ name: "relay-prune", text: PRUNE })).rowCount ?? 0;

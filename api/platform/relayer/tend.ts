@@ -8,40 +8,43 @@ import type { Sender } from "./sender.ts";
 import type { Block, Unmined } from "./store.ts";
 
 const PASS_MS = 8_000;
-/** A transaction that was broadcast a moment ago may not be known to every node yet. */
+/** Not every node may know a transaction that was broadcast this recently. */
 const FRESH_MS = 2_000;
-/** While the account's count stands still, everything is sent again after two blocks, then after twice as many, up to this. */
+/**
+ * While the account's count does not change, everything is sent again after two blocks, then after twice as many, up to
+ * this.
+ */
 const STILL = { firstBlocks: 2n, mostBlocks: 16n };
 
-/** What a pass has seen of the chain. */
+/** The chain as seen by one pass. */
 interface Seen {
   readonly count: number;
   readonly block: bigint;
-  /** By this process's clock, in milliseconds. */
+  /** The time by this process's clock, in milliseconds. */
   readonly at: number;
 }
 
-/** Since when the account's count has stood still, and for how many blocks before everything is sent again. */
+/** The block since which the account's count has not changed, and the number of blocks until everything is sent again. */
 interface Still {
   readonly since: bigint;
   readonly blocks: bigint;
 }
 
 /**
- * Sends again what the chain lacks, lowest nonce first, so that a node that forgot them all can mine them all. Only when
- * something says that they need it:
+ * Creates the function that sends the transactions again that the chain lacks, lowest nonce first, so that a node that
+ * forgot them all can mine them all. It does so only on evidence:
  *
- * - the account's count has moved, and what was broadcast before the last pass was left behind;
- * - two blocks came, then four, then eight, and the count did not move;
- * - the node does not know one of them, or the base fee is higher than it may pay: asked once for each block.
+ * - the account's count has changed, and a transaction that was broadcast before the last pass was left behind;
+ * - the count has not changed for two blocks, then four, then eight;
+ * - the node does not know one of them, or the base fee is above its limit, checked once per block.
  *
- * What offers less than the market asks is replaced by one that offers enough.
+ * A transaction that offers less than the market requires is replaced.
  */
 function createResend(sender: Sender): (count: number) => Promise<void> {
   const { client, ledger } = sender;
   let last: Seen | null = null;
   let still: Still = { since: 0n, blocks: STILL.firstBlocks };
-  /** In which block, of which transactions, it was last asked whether they are left out. */
+  /** The block and the transactions of the last check whether they are left out. */
   let asked = "";
 
   const isBehind = ([lowest]: readonly Unmined[], now: Seen): boolean => {
@@ -58,7 +61,7 @@ function createResend(sender: Sender): (count: number) => Promise<void> {
     const asking = [block, ...rows.map(({ id }) => id)].join();
     if (asking === asked) return [];
     const aged = rows.filter(({ tendedMs }) => tendedMs >= FRESH_MS);
-    // What is remembered may be the base fee of an earlier block.
+    // The cached base fee may belong to an earlier block.
     if (aged.length > 0) sender.conditions.forget();
     const areLeftOut = await Promise.all(aged.map((row) => isLeftOut(sender, row)));
     if (aged.length === rows.length) asked = asking;
@@ -79,7 +82,7 @@ function createResend(sender: Sender): (count: number) => Promise<void> {
   };
 }
 
-/** Whether the node does not know it, or no block could take it at the moment. */
+/** Whether the node does not know it, or its fee is too low for the current block. */
 async function isLeftOut({ client, conditions }: Sender, { hashes, maxFee }: Unmined): Promise<boolean> {
   const hash = hex(hashes.at(-1) ?? Buffer.alloc(32));
   const [isKnown, { market }] = await Promise.all([
@@ -95,7 +98,7 @@ async function isLeftOut({ client, conditions }: Sender, { hashes, maxFee }: Unm
   return !isKnown || BigInt(maxFee) < market.baseFee;
 }
 
-/** False if the node stopped answering. */
+/** Returns false if the node stopped answering. */
 async function sendAgain(sender: Sender, rows: readonly Unmined[], count: number): Promise<boolean> {
   const until = performance.now() + PASS_MS;
   const offer = await replacing(sender, count);
@@ -111,7 +114,7 @@ async function sendAgain(sender: Sender, rows: readonly Unmined[], count: number
   return sent.length === rows.length;
 }
 
-/** What a transaction should offer instead; null if the same bytes will do. */
+/** Returns the new offer of a transaction; null if the same bytes are enough. */
 async function replacing({ conditions, ledger, pool, open }: Sender, count: number) {
   const [now, { gas }] = await Promise.all([conditions(), ask(pool, ledger.unminedIn("batch", count))]);
   const affordable = gas === 0n ? 0n : spendable(now) / gas;
@@ -121,7 +124,7 @@ async function replacing({ conditions, ledger, pool, open }: Sender, count: numb
   };
 }
 
-/** The same call, nonce and gas limit at other fees, stored before it is sent. */
+/** Signs the same call, nonce, and gas limit at other fees, and stores it before it is sent. */
 async function replace(sender: Sender, row: Unmined, fees: Fees): Promise<boolean> {
   const old = parseTransaction(sender.open(row));
   const nonce = Number(row.nonce);
@@ -129,7 +132,7 @@ async function replace(sender: Sender, row: Unmined, fees: Fees): Promise<boolea
   const raw = await sender.sign(call, { nonce, gas: old.gas ?? 0n, fees }).catch((error: unknown) => {
     sender.log.warn(
       { err: error, nonce },
-      "a stuck transaction could not be signed at higher fees; it is sent as it is",
+      "a stuck transaction could not be signed at higher fees; the original is sent again",
     );
     return null;
   });
@@ -140,14 +143,14 @@ async function replace(sender: Sender, row: Unmined, fees: Fees): Promise<boolea
   return broadcast(sender, raw);
 }
 
-/** Bounds of one pass, whatever there is to do. */
+/** The limits of one pass, whatever the backlog. */
 const EXPLAINED_A_PASS = 64;
 const BLOCKS_A_PASS = 64;
 
-/** How often to ask what is final: less and less often while nothing is. */
+/** How often to check finality: less and less often while nothing becomes final. */
 const FINALITY = { firstMs: 5_000, lastMs: 15_000 };
 
-/** The upkeep of one account, by one process at a time. Every pass is bounded, whatever has piled up. */
+/** Creates the upkeep of one account, by one process at a time. Every pass is bounded, whatever the backlog. */
 export function createUpkeep(sender: Sender): () => Promise<void> {
   const { ledger, client, address } = sender;
   const resend = createResend(sender);
@@ -172,7 +175,7 @@ export function createUpkeep(sender: Sender): () => Promise<void> {
   };
 }
 
-/** Finds the blocks of transactions whose nonces are over. */
+/** Finds the blocks of transactions whose nonces are used. */
 async function explain(sender: Sender, count: number): Promise<void> {
   const rows = await sender.ledger.unexplained(count, EXPLAINED_A_PASS);
   const unexplained = await Promise.all(rows.map(async (row) => ((await isMined(sender, row)) ? [] : [row.id])));
@@ -185,20 +188,21 @@ async function isMined(sender: Sender, row: Unmined): Promise<boolean> {
 }
 
 /**
- * Ends what is in a final block, and looks again for what a reorganization has moved. Returns how many blocks it ended.
+ * Completes transactions in final blocks, and looks again for those that a reorganization has moved. Returns the number
+ * of completed blocks.
  */
 async function finalize(sender: Sender, count: number): Promise<number> {
   const { client, ledger, address, log } = sender;
-  // A node that has just loaded its chain may not know a final block yet; until it does, nothing is final.
+  // A node that has just loaded its chain may not know a final block yet. Until it does, none is final.
   const final = await client.getTransactionCount({ address, blockTag: "finalized" }).catch(() => 0);
   const blocks = await ledger.blocks({ from: 0, below: final }, BLOCKS_A_PASS);
-  const ending = await standing(sender, blocks);
+  const ending = await presence(sender, blocks);
   if (ending.there.length > 0) await ledger.finalize(ending.there, final);
   const doubtful = { from: count, below: Number.MAX_SAFE_INTEGER };
-  const moved = await standing(sender, await ledger.blocks(doubtful, BLOCKS_A_PASS));
+  const moved = await presence(sender, await ledger.blocks(doubtful, BLOCKS_A_PASS));
   const gone = [...ending.gone, ...moved.gone];
   if (gone.length > 0) await ledger.reopen(gone);
-  // A final nonce is over: either our transaction was mined, or one sent from elsewhere with the same key took it.
+  // A final nonce is used: either our transaction was mined, or one sent elsewhere with the same key.
   for (const row of await ledger.unexplained(final, EXPLAINED_A_PASS)) {
     if (await isMined(sender, row)) continue;
     log.warn({ nonce: row.nonce }, "another sender used a nonce of the relayer's key");
@@ -207,8 +211,11 @@ async function finalize(sender: Sender, count: number): Promise<number> {
   return blocks.length;
 }
 
-/** Which of these blocks the chain has, and in place of which it has others. A block that cannot be read is neither. */
-async function standing({ client }: Sender, blocks: readonly Block[]) {
+/**
+ * Returns which of these blocks are on the chain, and which were replaced by others. A block that cannot be read is in
+ * neither list.
+ */
+async function presence({ client }: Sender, blocks: readonly Block[]) {
   const found = await Promise.all(
     blocks.map(async ({ number, hash }) => {
       const block = await client.getBlock({ blockNumber: number }).catch(() => null);

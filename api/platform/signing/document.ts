@@ -5,7 +5,7 @@ import { keyUrl } from "./did.ts";
 import { flattenedJws } from "./jws.ts";
 import { multibase, type SigningKey } from "./keys.ts";
 
-/** The RFC 8785 form of a value that JSON can write. */
+/** Returns the RFC 8785 form of a JSON value. */
 export function jcs(value: unknown): string {
   const text = canonicalize(value);
   if (text === undefined) throw new Error("only a JSON value has a canonical form");
@@ -17,13 +17,14 @@ const signAside = promisify<null, Buffer, KeyObject, Buffer>(sign);
 const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 /**
- * What `eddsa-jcs-2022` signs: the digest of the proof's options, then the digest of the document without its proof.
+ * Returns the data that `eddsa-jcs-2022` signs: the digest of the proof's options, then the digest of the document
+ * without its proof.
  */
 export const hashData = (options: object, canonicalDocument: string): Buffer =>
   Buffer.concat([sha256(jcs(options)), sha256(canonicalDocument)]);
 
 /**
- * The `proofValue` of W3C Data Integrity EdDSA Cryptosuites 1.0, section 3.3 (eddsa-jcs-2022).
+ * Returns the `proofValue` of W3C Data Integrity EdDSA Cryptosuites 1.0, section 3.3 (eddsa-jcs-2022).
  * @param options the proof without `proofValue`
  * @param canonicalDocument the JCS form of the document without `proof`
  */
@@ -37,7 +38,7 @@ export interface Unsigned {
 }
 
 export interface Proof {
-  /** The document's own. */
+  /** The same as the document's. */
   readonly "@context": readonly string[];
   readonly type: "DataIntegrityProof";
   readonly cryptosuite: "eddsa-jcs-2022";
@@ -55,13 +56,14 @@ export type Signed<Document> = Document & { readonly proof: Proof };
 
 /** Signs every kind of document the service publishes. */
 export interface Signer {
-  /** The did:web identifier documents name as their issuer. */
+  /** The did:web identifier of the issuer in documents. */
   readonly issuer: string;
   /**
-   * The document as parsed from JSON, with its proof. Members are in canonical order, so verifiers need not sort them.
+   * Returns the document as parsed from JSON, with its proof. Members are in canonical order, so verifiers need not
+   * sort them.
    */
   sign<Document extends Unsigned>(document: Document, at: Date): Promise<Signed<Document>>;
-  /** The JCS form (RFC 8785) of the document with its proof, for a record that is kept as text. */
+  /** Returns the JCS form (RFC 8785) of the document with its proof, for a record that is stored as text. */
   signAsText(document: Unsigned, at: Date): Promise<string>;
 }
 
@@ -95,11 +97,11 @@ export function createSigner(key: SigningKey, issuer: string): Signer {
   };
 }
 
-/** The same members in RFC 8785 order; nested ones are left as they are. */
+/** Returns the members in RFC 8785 order. Nested ones are not sorted. */
 const sorted = <Members extends object>(members: Members): Members =>
   Object.fromEntries(Object.entries(members).sort(([one], [other]) => (one < other ? -1 : 1))) as Members;
 
-/** A number that other programs read or write differently would break the signature. */
+/** Throws on a number that other programs read or write differently, because it would break the signature. */
 function refuseInexactNumbers(value: unknown): void {
   if (typeof value === "number" && (!Number.isSafeInteger(value) || Object.is(value, -0)))
     throw new Error(`a signed number is a safe integer, not ${value}`);

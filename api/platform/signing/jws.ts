@@ -1,7 +1,7 @@
 import { CompactSign, FlattenedSign } from "jose";
 import type { SigningKey } from "./keys.ts";
 
-/** Signs texts that travel with their signature: a compact JWS (RFC 7515, section 3.1). `kid` is a DID URL. */
+/** Signs texts for transport together with their signature, as a compact JWS (RFC 7515, section 3.1). `kid` is a DID URL. */
 export const compactJws =
   ({ privateKey }: SigningKey, kid: string) =>
   (payload: string): Promise<string> =>
@@ -15,7 +15,7 @@ export interface FlattenedJws {
 
 /**
  * Signs texts whose verifiers already have the payload.
- * @param parameters what the header says besides the algorithm and the key's id
+ * @param parameters header members in addition to the algorithm and the key's id
  */
 export function flattenedJws(
   { privateKey, publicJwk: { kid } }: SigningKey,

@@ -22,13 +22,13 @@ export interface SigningKey {
   readonly publicJwk: PublicJwk;
 }
 
-/** The published form of the public key `x`. */
+/** Returns the published form of the public key `x`. */
 async function publicJwk(x: string): Promise<PublicJwk> {
   const kid = await calculateJwkThumbprint({ kty: "OKP", crv: "Ed25519", x });
   return { kty: "OKP", crv: "Ed25519", x, kid, use: "sig", alg: "EdDSA" };
 }
 
-/** The key pair of a 32-byte Ed25519 private key. */
+/** Returns the key pair of a 32-byte Ed25519 private key. */
 export async function signingKey(seed: Uint8Array): Promise<SigningKey> {
   const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8_ED25519, seed]), format: "der", type: "pkcs8" });
   const { x } = createPublicKey(privateKey).export({ format: "jwk" });
@@ -36,7 +36,7 @@ export async function signingKey(seed: Uint8Array): Promise<SigningKey> {
   return { privateKey, publicJwk: await publicJwk(x) };
 }
 
-/** The keys to publish: the signing key, then its predecessors, each once. */
+/** Returns the keys to publish: the signing key, then its predecessors, each once. */
 export async function publicKeys(current: PublicJwk, retired: readonly string[]): Promise<readonly PublicJwk[]> {
   const former = new Set(retired.filter((x) => x !== current.x));
   return [current, ...(await Promise.all([...former].map(publicJwk)))];
@@ -56,9 +56,9 @@ export interface RetiredKeys {
 }
 
 /**
- * Public keys that signed in the past: comma-separated `x` values or whole public JWKs. A private key looks like an `x`
- * value and would be published, so a JWK with `d` and any text that is not a point of the curve (half of all private
- * keys) are rejected.
+ * Parses public keys that signed in the past: comma-separated `x` values or whole public JWKs. A private key looks like
+ * an `x` value and would be published, so a JWK with `d` and any text that is not a point of the curve (half of all
+ * private keys) are rejected.
  */
 export function parseRetiredKeys(text: string): RetiredKeys {
   const values = text.split(/,(?![^{}]*\})/).map((value) => value.trim());
@@ -122,11 +122,11 @@ function power(base: bigint, exponent: bigint): bigint {
 
 const ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
-/** As many digits as fit a safe integer, to keep divisions of large numbers few. */
+/** The number of digits that fit a safe integer, which keeps divisions of large numbers few. */
 const CHUNK = 9;
 const CHUNK_BASE = 58n ** BigInt(CHUNK);
 
-/** Multibase text in base58btc, which begins with `z`: the form of `proofValue` and `publicKeyMultibase`. */
+/** Encodes bytes as multibase text in base58btc, which begins with `z`: the form of `proofValue` and `publicKeyMultibase`. */
 export function multibase(bytes: Uint8Array): string {
   let digits = "";
   for (let rest = BigInt(`0x0${Buffer.from(bytes).toString("hex")}`); rest > 0n; rest /= CHUNK_BASE) {

@@ -9,7 +9,7 @@ const CACHED = { "cache-control": "public, max-age=300" };
 
 type Published = Pick<Config, "baseUrl" | "formerHosts">;
 
-/** Serves the keys to verifiers: the current one first, then the retired ones. */
+/** Serves the keys to verifiers, the current one first, then the retired ones. */
 export function signingRoutes(keys: readonly PublicJwk[], { baseUrl, formerHosts }: Published): readonly Route[] {
   const of = (host: string) => {
     const document = issuerDocument(didOfHost(host), keys, `${baseUrl}/log`);
@@ -30,7 +30,7 @@ export function signingRoutes(keys: readonly PublicJwk[], { baseUrl, formerHosts
       path: "/.well-known/did.json",
       summary: "The same keys as the issuer's DID document",
       output: { "application/did+ld+json": DID },
-      // A document that was signed under a former host names that host's identifier, and a resolver asks there.
+      // A document signed under a former host has that host's identifier, so resolvers send requests there.
       handle: (c) => {
         const host = c.req.header("host")?.toLowerCase() ?? "";
         return serve(of(formerHosts.includes(host) ? host : new URL(baseUrl).host), "application/did+ld+json")(c);

@@ -54,7 +54,7 @@ export const DID = z
   })
   .meta({ id: "DidDocument" }) satisfies z.ZodType<ReturnType<typeof issuerDocument>>;
 
-/** What every signed credential (W3C data model 2.0) has around its subject. */
+/** The members of every signed credential (W3C data model 2.0) around its subject. */
 export const CREDENTIAL_MEMBERS = {
   "@context": z
     .tuple([

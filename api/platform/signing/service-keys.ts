@@ -4,12 +4,12 @@ import { createSigner, type Signer } from "./document.ts";
 import { compactJws, type FlattenedJws, flattenedJws } from "./jws.ts";
 import { type PublicJwk, publicKeys, signingKey } from "./keys.ts";
 
-/** Everything that signs with the service's own key. */
+/** The signers that use the service's own key. */
 export interface ServiceKeys {
   readonly signer: Signer;
   readonly signJws: (payload: string) => Promise<FlattenedJws>;
   readonly signCompact: ReturnType<typeof compactJws>;
-  /** The current key first, then the retired ones. */
+  /** The published keys, the current one first, then the retired ones. */
   readonly published: readonly PublicJwk[];
 }
 

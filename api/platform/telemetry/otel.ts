@@ -23,7 +23,7 @@ import { VERSION } from "../about.ts";
 import type { TelemetrySettings } from "../config/telemetry-settings.ts";
 import { traceWith } from "./tracing.ts";
 
-// The only file that loads OpenTelemetry, itself loaded only where a collector is named.
+// The only file that loads OpenTelemetry. It is loaded only if a collector is named.
 
 const NAME = "agent-payment-trust-service";
 
@@ -31,9 +31,9 @@ const NAME = "agent-payment-trust-service";
 export type Collected = MetricObjectWithValues<MetricValue<string>>;
 
 export interface Telemetry {
-  /** Sends the metrics, too, from now on; they are read anew each time. */
+  /** Also sends the metrics from now on, read anew each time. */
   sendMetrics(read: () => Promise<readonly Collected[]>): void;
-  /** Sends what has not been sent. */
+  /** Sends all remaining data and stops. */
   stop(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ interface TelemetryParts {
   readonly log: { warn(facts: object, message: string): void };
 }
 
-/** Sends traces to the collector that `OTEL_EXPORTER_OTLP_*` name. */
+/** Sends traces to the collector given by `OTEL_EXPORTER_OTLP_*`. */
 export function startTelemetry(settings: TelemetrySettings, { log }: TelemetryParts): Telemetry {
   const warn = (message: string) => log.warn({}, `telemetry: ${message}`);
   const ignore = () => undefined;
@@ -77,7 +77,7 @@ export function startTelemetry(settings: TelemetrySettings, { log }: TelemetryPa
 
 const EXPORT_WITHIN_MS = 30_000;
 
-/** Prometheus's metrics under the same names. */
+/** Exports Prometheus's metrics under the same names. */
 function producer(resource: Resource, read: () => Promise<readonly Collected[]>): MetricProducer {
   const startTime = timeOf(Date.now());
   return {
@@ -105,7 +105,7 @@ function converted(metric: Collected, times: Times): readonly MetricData[] {
   const shared = { descriptor, aggregationTemporality: AggregationTemporality.CUMULATIVE };
   const points = () =>
     values.map(({ labels: attributes, value }) => ({ ...times, attributes: { ...attributes }, value }));
-  // Prom-client names types in words; their numbers are of its own.
+  // prom-client returns type names, although its own types declare numbers.
   switch (String(type)) {
     case "counter":
       return [{ ...shared, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints: points() }];
@@ -118,7 +118,7 @@ function converted(metric: Collected, times: Times): readonly MetricData[] {
   }
 }
 
-/** Prometheus counts in each bucket those below it, too. */
+/** Converts histograms, because Prometheus's buckets are cumulative. */
 function histogramPoints({ name, values }: Collected, times: Times) {
   const series = Map.groupBy(values, ({ labels: { le: _, ...attributes } }) => JSON.stringify(attributes));
   return [...series].map(([attributes, samples]) => {

@@ -1,8 +1,8 @@
 import type { Attributes, Span, Tracer } from "@opentelemetry/api";
 
-// A span costs nothing while nobody traces: one comparison, and no package is loaded (otel.ts loads them).
+// Without tracing, a span costs one comparison, and no package is loaded (otel.ts loads them).
 
-/** OpenTelemetry's numbers: its package is loaded only where it is used. */
+/** OpenTelemetry's numbers, copied because its package is loaded only where it is used. */
 const KIND = { internal: 0, server: 1, client: 2 } as const;
 export const FAILED = 2;
 
@@ -14,16 +14,16 @@ export const traceWith = (to: Tracer | null): void => {
 
 export const isTraced = (): boolean => tracer !== null;
 
-/** What work may add to its span. */
+/** The parts of a span that work may set. */
 export type TracedSpan = Pick<Span, "setAttribute" | "updateName" | "setStatus">;
 
 interface Described {
   readonly kind: keyof typeof KIND;
-  /** Never what a client sent, a signature, or a node's address. */
+  /** Never data from a client, a signature, or a node's address. */
   readonly attributes?: Attributes;
 }
 
-/** Runs the work within a span of its own, the parent of those that it begins; it gets null while nobody traces. */
+/** Runs the work within its own span, the parent of the spans that it begins. The work gets null without tracing. */
 export function traced<T>(
   name: string,
   { kind, attributes = {} }: Described,
@@ -34,7 +34,7 @@ export function traced<T>(
     try {
       return await work(span);
     } catch (error) {
-      // Messages may quote what a client sent.
+      // Messages may quote data from a client.
       span.setAttribute("error.type", error instanceof Error ? error.name : "unknown");
       span.setStatus({ code: FAILED });
       throw error;

@@ -6,7 +6,7 @@ interface Parsed {
   readonly value: bigint;
 }
 
-/** An IPv4 address in its one canonical form: four decimal numbers without leading zeros (RFC 6943, section 3.1.1). */
+/** Parses an IPv4 address in its canonical form: four decimal numbers without leading zeros (RFC 6943, section 3.1.1). */
 function parseIpv4(text: string): bigint | null {
   const parts = text.split(".");
   const isByte = (part: string) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256;
@@ -14,7 +14,7 @@ function parseIpv4(text: string): bigint | null {
   return parts.reduce((value, part) => value * 256n + BigInt(part), 0n);
 }
 
-/** The 16-bit groups of part of an IPv6 address; a trailing dotted quad counts as two. Null if it is not one. */
+/** Returns the 16-bit groups of a part of an IPv6 address, in which a trailing dotted quad counts as two. Null if it is not valid. */
 function groupsOf(text: string): bigint[] | null {
   if (text === "") return [];
   const parts = text.split(":");
@@ -23,13 +23,13 @@ function groupsOf(text: string): bigint[] | null {
   return [...parts.map((part) => BigInt(`0x${part}`)), ...(quad === undefined ? [] : [quad >> 16n, quad & 0xffffn])];
 }
 
-/** An IPv6 address in any form of RFC 4291, section 2.2, but without a zone (`%eth0`). */
+/** Parses an IPv6 address in any form of RFC 4291, section 2.2, but without a zone (`%eth0`). */
 function parseIpv6(text: string): bigint | null {
   const halves = text.split("::");
   const head = groupsOf(halves[0] ?? "");
   const tail = groupsOf(halves[1] ?? "");
   if (halves.length > 2 || head === null || tail === null) return null;
-  // A dotted quad ends an address, so it cannot stand before `::`.
+  // A dotted quad ends an address, so it cannot precede `::`.
   if (halves.length === 2 && halves[0]?.includes(".")) return null;
   const missing = 8 - head.length - tail.length;
   if (halves.length === 2 ? missing < 1 : missing !== 0) return null;
@@ -44,7 +44,7 @@ function parse(text: string): Parsed | null {
   return six === null ? null : { bits: 128, value: six };
 }
 
-/** `10.0.0.0/8` as the numbers that `inside` compares. */
+/** Parses `10.0.0.0/8` into the numbers that `inside` compares. */
 function range(cidr: string): Parsed & { readonly length: number } {
   const [address = "", length = ""] = cidr.split("/");
   const parsed = parse(address);
@@ -88,7 +88,7 @@ const SPECIAL_IPV4 = [
 /** Global unicast (RFC 4291, section 2.4); excludes mapped, NAT64, unique local, link-local and multicast addresses. */
 const GLOBAL_IPV6 = range("2000::/3");
 
-/** What the IANA IPv6 Special-Purpose Address Registry excludes from 2000::/3. 2001::/23 covers Teredo and ORCHID. */
+/** The exclusions from 2000::/3 in the IANA IPv6 Special-Purpose Address Registry. 2001::/23 covers Teredo and ORCHID. */
 const SPECIAL_IPV6 = ["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"].map(range);
 
 const LOOPBACK = ["127.0.0.0/8", "::1/128"].map(range);
@@ -99,7 +99,7 @@ const isIsatap = ({ bits, value }: Parsed): boolean => bits === 128 && ((value >
 /** Whether the text is an IP address, without brackets. */
 export const isAddress = (text: string): boolean => parse(text) !== null;
 
-/** Where an address leads. Text that is not an address is `special`, so that it is refused. */
+/** Classifies an address by its destination. Text that is not an address is `special`, so that it is refused. */
 export function addressClass(text: string): AddressClass {
   const address = parse(text);
   if (address === null) return "special";
@@ -109,7 +109,7 @@ export function addressClass(text: string): AddressClass {
   return isGlobal && !isIsatap(address) ? "public" : "special";
 }
 
-/** Whether two texts name the same address, however they are written. */
+/** Whether two texts are the same address, in any notation. */
 export function sameAddress(one: string, other: string): boolean {
   const [a, b] = [parse(one), parse(other)];
   return a !== null && b !== null && a.bits === b.bits && a.value === b.value;

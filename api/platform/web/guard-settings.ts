@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.ts";
 import type { GuardSettings } from "./target.ts";
 
-/** What the arbiter may fetch on this installation. */
+/** Returns the limits on the arbiter's fetches on this installation. */
 export const guard = ({
   baseUrl,
   arbiterAllowedOrigins,

@@ -1,6 +1,6 @@
 import { addressClass, isAddress, sameAddress } from "./addresses.ts";
 
-/** What decides, on this installation, whether a URL may be fetched. */
+/** The settings that decide whether a URL may be fetched. */
 export interface GuardSettings {
   /** Exact origins allowed on loopback and any port, for tests and local trials: `http://localhost:8080`. */
   readonly allowedOrigins: readonly string[];
@@ -26,17 +26,19 @@ export const isAllowedOrigin = (url: URL, { allowedOrigins }: GuardSettings): bo
   allowedOrigins.includes(url.origin);
 
 /**
- * Query parameters whose names alone say they are secrets: keys, and the signatures in links of the large stores and
- * networks (S3, Google, Azure's `sig`, `Signature` of CloudFront and others, Alibaba, Tencent, Akamai, SharePoint).
+ * Query parameters whose names alone show that they are secrets: keys, and the signatures in links of the large stores
+ * and networks (S3, Google, Azure's `sig`, `Signature` of CloudFront and others, Alibaba, Tencent, Akamai, SharePoint).
  */
 const SECRET_PARAMETERS =
   /^(access_token|auth_token|api_?key|client_secret|passw(or)?d|secret|authorization|jwt|tempauth|hdn(ea|tl|ts)|sig|(q-|x-[a-z]+-)?signature|x-[a-z]+-credential|(x-[a-z]+-)?security-token)$/i;
 
-/** Whether the URL's query has a key or a signature: a link for someone in particular, not a public one. */
+/**
+ * Whether the URL's query contains a key or a signature, so that the link is meant for one recipient and is not public.
+ */
 const hasSecretParameter = (url: URL): boolean =>
   [...url.searchParams.keys()].some((name) => SECRET_PARAMETERS.test(name));
 
-/** The service's own name, or one below it such as `www`. */
+/** Whether this is the service's own name, or a subdomain such as `www`. */
 const isOwnName = (host: string, own: string): boolean => host === own || host.endsWith(`.${own}`);
 
 function nameFault(url: URL, { ownHost }: GuardSettings): TargetFault | null {
@@ -50,13 +52,13 @@ function nameFault(url: URL, { ownHost }: GuardSettings): TargetFault | null {
   return host.includes(".") && !url.hostname.endsWith(".") && !PRIVATE_SUFFIXES.test(host) ? null : "name";
 }
 
-/** What is wrong with the URL that a claim names, before its name is resolved; null if nothing is. */
+/** Returns the fault of a URL in a claim, before its name is resolved; null if there is none. */
 export const claimFault = (url: URL, settings: GuardSettings): TargetFault | null =>
   targetFault(url, settings) ?? (hasSecretParameter(url) ? "credentials" : null);
 
 /**
- * What is wrong with a URL to fetch, before its name is resolved; null if nothing is. A store may redirect everyone to
- * a link that it signs for the moment, so its query does not matter.
+ * Returns the fault of a URL to fetch, before its name is resolved; null if there is none. Its query does not matter,
+ * because a store may redirect every client to a link that it signs for the occasion.
  */
 export function targetFault(url: URL, settings: GuardSettings): TargetFault | null {
   if (url.protocol !== "http:" && url.protocol !== "https:") return "scheme";
@@ -73,7 +75,7 @@ export interface Resolved {
   readonly ownAddresses: readonly string[];
 }
 
-/** The addresses to connect to: all of them, or none if any is not public or belongs to the service. */
+/** Returns the addresses to connect to; null if any is not public or belongs to the service. */
 export function vetted({ url, addresses, ownAddresses }: Resolved, settings: GuardSettings): readonly string[] | null {
   const isAllowed = isAllowedOrigin(url, settings);
   const isFit = (address: string): boolean => {
@@ -84,7 +86,7 @@ export function vetted({ url, addresses, ownAddresses }: Resolved, settings: Gua
   return addresses.length > 0 && addresses.every(isFit) ? addresses : null;
 }
 
-/** A seller's origin in its one form, like `https://shop.example` or `http://localhost:3000`. */
+/** A seller's origin in its canonical form, like `https://shop.example` or `http://localhost:3000`. */
 export type WebOrigin = `${"http" | "https"}://${string}`;
 
 /** 253 for a name, with a scheme and a port; a name may be written three times as long in Unicode. */
@@ -93,7 +95,8 @@ const FORM = /^https?:\/\/[^/?#\\@\s]+\/?$/i;
 const MORE = /^https?:\/\/[^/?#\\@\s]+[/?#]/i;
 
 /**
- * Reads an origin: lower case, names in Punycode, no default port, no slash at the end. A refusal says what would be right.
+ * Parses an origin into lower case, with names in Punycode, without a default port or a final slash. A refusal includes
+ * the expected form.
  */
 export function parseOrigin(text: string): { readonly origin: WebOrigin } | { readonly refused: string } {
   if (text === "") return { refused: `is empty; ${EXPECTED}` };
@@ -112,7 +115,7 @@ function named({ origin, hostname }: URL): ReturnType<typeof parseOrigin> {
 
 const EXPECTED = "expected one like https://shop.example";
 
-/** What would be right in place of this URL. A name of dots alone is none. */
+/** Returns the expected form in place of this URL. A name of dots alone has none. */
 function rightly(url: string): string {
   const bare = new URL(url).origin.replace(/\.+(?=:\d+$|$)/, "");
   return URL.canParse(bare) ? `expected ${bare}` : EXPECTED;

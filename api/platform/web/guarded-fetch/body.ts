@@ -19,7 +19,7 @@ function createMeter({ maxBodyBytes }: FetchLimits) {
   };
 }
 
-/** Searches a stream for a text's UTF-8 bytes, keeping one byte less than its length of what has passed. */
+/** Searches a stream for a text's UTF-8 bytes, keeping a tail of the earlier chunks that is one byte shorter. */
 export function createSearch(text: string) {
   const needle = Buffer.from(text);
   let tail = Buffer.alloc(0);
@@ -38,8 +38,8 @@ export function createSearch(text: string) {
 }
 
 /**
- * `deflate` is the zlib format (RFC 9110, section 8.4.1.2). Some servers send it raw; the first two bytes tell (RFC
- * 1950).
+ * Inflates the zlib format, which is `deflate` (RFC 9110, section 8.4.1.2). Some servers send it raw, which the first
+ * two bytes show (RFC 1950).
  */
 function inflateFor(first: Uint8Array): Transform {
   const [cmf = 0, flags = 0] = first;
@@ -53,14 +53,14 @@ const DECODERS: Readonly<Record<string, (first: Uint8Array) => Transform>> = {
   deflate: inflateFor,
 };
 
-/** The codings of `Content-Encoding` in the order they were applied; null if one is unknown or there are too many. */
+/** Returns the codings of `Content-Encoding` in the order they were applied; null if one is unknown or there are too many. */
 function codingsOf(header: string | null, { maxCodings }: FetchLimits): readonly string[] | null {
   const names = (header ?? "").split(",").map((name) => name.trim().toLowerCase());
   const codings = names.filter((name) => name !== "" && name !== "identity");
   return codings.length <= maxCodings && codings.every((name) => Object.hasOwn(DECODERS, name)) ? codings : null;
 }
 
-/** Takes bytes until it knows it cannot. */
+/** Accepts bytes until it fails. */
 interface Sink {
   write(chunk: Uint8Array): Promise<void>;
   /** Whether everything could be decoded. */
@@ -74,7 +74,7 @@ const PLAIN = (add: (chunk: Uint8Array) => void): Sink => ({
   destroy: () => {},
 });
 
-/** Where a decoder writes: passes bytes to the next sink, under the same size cap as every stage. */
+/** Creates a decoder's output, which passes bytes to the next sink under the same size cap as every stage. */
 function outputTo(next: Sink, { maxBodyBytes }: FetchLimits): Writable {
   let passed = 0;
   return new Writable({
@@ -86,7 +86,7 @@ function outputTo(next: Sink, { maxBodyBytes }: FetchLimits): Writable {
   });
 }
 
-/** A running decoder; `done` resolves to why it stopped early, or null. */
+/** Starts a decoder. `done` resolves to the reason why it stopped early, or null. */
 function startDecoder(coding: string, first: Uint8Array, output: Writable) {
   const decoder = (DECODERS[coding] as (typeof DECODERS)[string])(first);
   const running = { decoder, failure: null as unknown, done: Promise.resolve() };
@@ -97,11 +97,11 @@ function startDecoder(coding: string, first: Uint8Array, output: Writable) {
 }
 
 /**
- * Undoes one coding. On corrupt data it notes the fact and ignores the rest, because the received form still counts.
+ * Undoes one coding. On corrupt data it records the fact and ignores the rest, because the received form still counts.
  */
 function decodingSink(coding: string, next: Sink, limits: FetchLimits): Sink {
   let running: ReturnType<typeof startDecoder> | null = null;
-  // Holds back until it has the two bytes that tell one form of deflate from the other.
+  // Holds data back until it has the two bytes that distinguish the forms of deflate.
   let held: Uint8Array = Buffer.alloc(0);
   const orThrow = () => {
     if (running?.failure instanceof Failed) throw running.failure;
@@ -138,8 +138,8 @@ export interface BodyRequest extends Pick<FetchRequest, "contains" | "keep" | "l
 }
 
 /**
- * Reads a body to its end, both as received and decoded, and keeps none of it unless it is to.
- * @throws Failed `too_large`, or what the body's stream throws
+ * Reads a body to its end, both as received and decoded, and keeps it only if requested.
+ * @throws Failed `too_large`, or the error of the body's stream
  */
 export async function measureBody(
   body: Readable,
@@ -154,7 +154,7 @@ export async function measureBody(
   const plain = PLAIN((chunk) => {
     decoded?.add(chunk);
     search?.add(chunk);
-    // A decoder may use its chunk's memory again.
+    // A decoder may reuse its chunk's memory.
     if (keep) kept.push(Uint8Array.from(chunk));
   });
   // Undo the last coding first.

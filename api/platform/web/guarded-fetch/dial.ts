@@ -6,7 +6,7 @@ import { isAddress } from "../addresses.ts";
 import { bareHost, type GuardSettings, isAllowedOrigin, targetFault, vetted } from "../target.ts";
 import type { FetchFailure } from "./request.ts";
 
-/** Why an attempt ended, as it will be published; `cause` stays internal. */
+/** The published reason why an attempt ended; `cause` stays internal. */
 export class Failed extends Error {
   readonly failure: FetchFailure;
 
@@ -29,7 +29,7 @@ function connectFailure(cause: unknown): FetchFailure {
   return UNREACHABLE.has(code) ? "unreachable" : "reset";
 }
 
-/** Resolves with the socket on the event, rejects with a `Failed` if it breaks first; an abort destroys the socket. */
+/** Resolves with the socket on the event, or rejects with a `Failed` if it breaks first. An abort destroys the socket. */
 function established<S extends Socket>(
   socket: S,
   event: "connect" | "secureConnect",
@@ -52,7 +52,7 @@ function established<S extends Socket>(
       settle(() => reject(new Failed(failure(cause), cause)));
     };
     signal.addEventListener("abort", onAbort);
-    // Stays for the socket's whole life: later errors belong to the request, but must not be uncaught.
+    // The listener stays for the socket's whole life. Later errors belong to the request, but must not be uncaught.
     socket.on("error", fail);
     socket.once("close", () => fail(null));
     socket.once(event, () => settle(() => resolve(socket)));
@@ -74,7 +74,7 @@ export interface DialSettings {
 /** 0 for IPv4, 1 for IPv6. */
 const familyRank = (address: string): number => (address.includes(":") ? 1 : 0);
 
-/** How many addresses of one name to try. */
+/** The number of addresses to try per name. */
 const MAX_DIALLED = 4;
 
 /** Connects to the first address that answers, IPv4 before IPv6, because many hosts have no IPv6 route. */
@@ -94,7 +94,8 @@ async function connectAny({ url, addresses }: Target, dial: Dial, signal: AbortS
 }
 
 /**
- * A connection for one request, over TLS if the URL says so; server name and certificate are those of the URL's host.
+ * Opens a connection for one request, over TLS if the URL requires it. Server name and certificate must match the URL's
+ * host.
  */
 export async function openConnection(
   target: Target,
@@ -116,14 +117,14 @@ export async function openConnection(
   return established(secure, "secureConnect", { signal, failure: () => "tls" });
 }
 
-/** Every address of a name, IPv4 and IPv6; empty if it has none. Rejects if the answer is unknown. */
+/** Returns every address of a name, IPv4 and IPv6; empty if it has none. Rejects if that is unknown. */
 export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 const HAS_NONE = new Set(["ENODATA", "ENOTFOUND"]);
 
 /**
- * Queries DNS directly, both record types at once. `dns.lookup` would run in the few threads the whole process shares,
- * so names whose servers never answer could stall it.
+ * Queries DNS directly, for both record types concurrently. `dns.lookup` would run in the few threads that the whole
+ * process shares, so names whose servers never answer could stall it.
  */
 export const resolvePublic: Resolve = async (name, signal) => {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });
@@ -140,7 +141,7 @@ export const resolvePublic: Resolve = async (name, signal) => {
   }
 };
 
-/** Resolves the way other programs on this machine do, hosts file included: only for names the operator chose. */
+/** Resolves like other programs on this machine, including the hosts file. Only for names that the operator chose. */
 export const resolveLocal: Resolve = async (name) => {
   try {
     return (await lookup(name, { all: true })).map(({ address }) => address);
@@ -150,23 +151,24 @@ export const resolveLocal: Resolve = async (name) => {
   }
 };
 
-/** The addresses of this machine's interfaces, without zones. */
+/** Returns the addresses of this machine's interfaces, without zones. */
 export const interfaceAddresses = (): readonly string[] =>
   Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address.replace(/%.*$/, "")));
 
 export interface VetParts {
   readonly settings: GuardSettings;
   readonly resolve: Resolve;
-  /** For names the operator chose: allowed origins and the service's own. */
+  /** For names that the operator chose: allowed origins and the service's own. */
   readonly resolveAllowed: Resolve;
   readonly interfaces: () => readonly string[];
-  /** Whether names are refused that share an address with the service's host, as strangers behind the same CDN do. */
+  /** Whether to refuse names that share an address with the service's host, such as other sites behind the same CDN. */
   readonly refusesNeighbors: boolean;
 }
 
 /**
- * The vetted addresses of a URL's host. A URL that names an address is compared with those of the service's own host;
- * a name, only if neighbors are refused. They are looked up each time: they may change while the process runs.
+ * Returns the vetted addresses of a URL's host. A literal address is compared with the addresses of the service's own
+ * host, which are looked up each time, because they may change while the process runs. A name is compared only if
+ * neighbors are refused.
  * @throws Failed `blocked` or `dns`
  */
 export async function addressesOf(

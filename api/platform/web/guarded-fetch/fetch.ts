@@ -29,7 +29,7 @@ type Slots = <Value>(signal: AbortSignal, work: () => Promise<Value>) => Promise
 
 const RETRY_AFTER_SECONDS = 10;
 
-/** Limits how many tasks run at once. The others wait in order of arrival, and get `Busy` after `queueMs`. */
+/** Limits the number of concurrent tasks. The others wait in order of arrival, and fail with `Busy` after `queueMs`. */
 function createSlots(limit: number, queueMs: number): Slots {
   const queue = new PQueue({ concurrency: limit });
   return (signal, work) => {
@@ -59,9 +59,9 @@ export async function withDeadline<Value>(
 }
 
 export interface GuardedFetchOptions extends GuardSettings {
-  /** Sent as `User-Agent`. */
+  /** The value of `User-Agent`. */
   readonly userAgent: string;
-  /** The rest is for tests; each member defaults to its production value. */
+  /** The other members are for tests, and default to their production values. */
   readonly resolve?: Resolve;
   readonly dial?: Dial;
   readonly ca?: DialSettings["ca"];
@@ -79,8 +79,8 @@ const MAX_FETCHES = 64;
 const QUEUE_MS = 20_000;
 
 /**
- * Fetches deliverables from the public Internet and nowhere else. Every name is resolved once, and only addresses that
- * passed the check are connected to. Names and addresses of this machine, its network and the service itself are
+ * Creates a fetcher of deliverables from the public Internet only. Every name is resolved once, and only addresses that
+ * passed the check are connected to. Names and addresses of this machine, its network, and the service itself are
  * refused.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): Fetcher {
@@ -103,7 +103,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): Fetcher {
   };
 }
 
-/** What an attempt has sent and seen so far; kept if any step fails. */
+/** The progress of an attempt, kept if any step fails. */
 interface Progress {
   readonly requestHeaders: Readonly<Record<string, string>>;
   readonly redirects: { readonly status: number; readonly location: string }[];
@@ -127,7 +127,7 @@ async function attempt(parts: Parts, request: FetchRequest, signal: AbortSignal)
   }
 }
 
-/** Codings are undone if a server applies them anyway, but not asked for: a hash is of the content. */
+/** Codings are not requested, because a hash covers the content. If a server applies one anyway, it is undone. */
 const headersFor = ({ userAgent }: Parts, { browser }: FetchRequest): Readonly<Record<string, string>> => ({
   accept: browser?.accept ?? "*/*",
   "accept-encoding": "identity",
@@ -136,7 +136,7 @@ const headersFor = ({ userAgent }: Parts, { browser }: FetchRequest): Readonly<R
   "user-agent": browser ? `${browser.userAgent} ${userAgent}` : userAgent,
 });
 
-/** Null if the caller gave up, which is not an observation. */
+/** Returns the failure; null if the caller gave up, which is not an observation. */
 function failureOf(cause: unknown, signal: AbortSignal): Fetched["failure"] {
   if (signal.aborted) return signal.reason instanceof Failed ? signal.reason.failure : null;
   if (cause instanceof Failed) return cause.failure;
@@ -149,7 +149,7 @@ interface Hop {
   readonly progress: Progress;
 }
 
-/** One request: the measured body, null if it is not wanted, or where to go next. */
+/** Makes one request. Returns the measured body, null if it is not wanted, or the next URL. */
 async function hop(parts: Parts, { url, request, progress }: Hop, signal: AbortSignal) {
   const addresses = await unlessAborted(addressesOf(parts, url, signal), signal);
   const socket = await openConnection({ url, addresses }, parts, signal);
@@ -242,7 +242,7 @@ function challengeIn(
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-/** Where a redirect leads (RFC 9110, section 10.2.2); its target is checked when it is followed. */
+/** Returns the target of a redirect (RFC 9110, section 10.2.2), which is checked when it is followed. */
 function redirectTarget(from: URL, { headers }: Dispatcher.ResponseData): URL {
   const location = typeof headers.location === "string" ? escapeBytes(headers.location) : "";
   if (location === "" || !URL.canParse(location, from.href)) throw new Failed("redirect");
@@ -252,8 +252,8 @@ function redirectTarget(from: URL, { headers }: Dispatcher.ResponseData): URL {
 }
 
 /**
- * A header arrives as one character a byte. `URL` would encode those beyond ASCII as characters of Latin-1, so that
- * UTF-8 would lead to another path; escaped, they stay the bytes that the server sent, in a host name too.
+ * Escapes bytes beyond ASCII. A header arrives as one character per byte, which `URL` would encode as Latin-1, so that
+ * UTF-8 would lead to another path. Escaped, they stay the bytes that the server sent, even in a host name.
  */
 const escapeBytes = (header: string): string =>
   header.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
