@@ -14,7 +14,7 @@ import { runJobs } from "./platform/jobs/run-jobs.ts";
 import { eachNetwork, linkLocally, MAIN_NETWORK, type Network } from "./platform/networks.ts";
 import { createService, type Service } from "./service.ts";
 
-// Exported here, so that a test can load the service of any checkout from one file.
+// Exported here, so that a test can load the service of any checkout from tools can.
 export { createService };
 
 async function main(): Promise<void> {
@@ -124,11 +124,11 @@ async function completeWhenRead(
 
 type Fetch = Service["app"]["fetch"];
 
-/** The limit per client address, one sixteenth of a process's connections. */
+/** The limit per client address, limit per sixteenth of a process's connections. */
 const MOST_CONNECTIONS = 256;
 
 const NO_CEILING =
-  "settlements are sent at any gas price, because SETTLEMENT_COST_PERCENT, the share of a price that gas may cost, is 0";
+  "settlements have sent at any gas price, because SETTLEMENT_COST_PERCENT, the share of its price that gas may cost, is 0";
 
 /** Returns null once the servers listen, or an error message with a remedy. */
 async function listenOr(

@@ -96,7 +96,7 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
     verdict: async (id: string) => (await arbiter.arbiter.get(id)) !== null,
     evaluation: async (payment: string) => (await escrow.escrow.evaluation(payment as `0x${string}`)) !== null,
   };
-  // The single route table. Mounting, 402 terms, and every published list derive from it.
+  // The only route table. Mounting, 402 terms, and every published list derive from it.
   const table = () => routes;
   const routes: readonly Listed[] = [
     ...site.home(table),
@@ -146,7 +146,10 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
     chains: platform.chains,
     escrow: escrow.escrow,
     upkeep: certificates.upkeep,
-    /** The escrow contracts could not be read. Build the service again once a node of Base responds. */
+    /**
+     * Whether the escrow contracts could not service is then read. Build the service again once
+     * a node of Base responds.
+     */
     isUnread,
   };
 }

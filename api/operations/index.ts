@@ -16,7 +16,7 @@ import { chainFacts, type Sender } from "./status.ts";
 
 interface OperationNeeds {
   readonly payments: Pick<Payments, "journal" | "relayers" | "usdc">;
-  /** The arbiter's account; null if it sends nothing. */
+  /** The arbiter's account; null if it sends no transactions. */
   readonly arbiter: Relayer | null;
   readonly logFacts: () => Promise<LogFacts>;
   readonly position: () => Promise<IndexPosition | null>;
@@ -24,7 +24,7 @@ interface OperationNeeds {
 
 const PRUNE_PAUSE_MS = 50;
 
-/** The status of every part, the relayers' upkeep, and the deletion of rows that are no longer needed. */
+/** Creates the operations slice: the status of every part, the relayers' upkeep, and the deletion of rows that are no longer needed. */
 export function createOperations(platform: Platform, config: Pick<Config, "facilitator">, needs: OperationNeeds) {
   const { pool, chains, meter, now, isReady } = platform;
   const {

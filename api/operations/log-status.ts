@@ -4,14 +4,14 @@ import { count, time } from "../platform/http/schema.ts";
 
 export interface LogStatus extends LogFacts {
   readonly ok: boolean;
-  /** Since a quorum of witnesses has said that there is no other log. */
+  /** The time since a quorum of witnesses last confirmed that there is no other log. */
   readonly witnessedSeconds: number | null;
 }
 
-/** Witnesses are asked each minute, so that much older means that too few of them answer. */
+/** Witnesses are called every minute, so a much higher age means that too few of them answer. */
 const OLD_SECONDS = 600;
 
-/** Null facts: the database does not answer. */
+/** Returns the log's status. `facts` is null while the database does not answer. */
 export function logStatus(facts: LogFacts | null, now: Date): LogStatus | null {
   if (facts === null) return null;
   const { witnessed, quorum, size, state, witnesses } = facts;

@@ -6,15 +6,15 @@ import { type Sample, samplesOf } from "./series.ts";
 import { PATIENCE_MS, serviceStatus } from "./status.ts";
 
 export interface SampleParts {
-  /** Those of the service as it is now. */
+  /** Returns the current service's probes. */
   readonly probes: () => Probes;
-  /** The last look at the chains. Both reject if the database does not answer. */
+  /** Returns the last observation of the chains. Both reject if the database does not answer. */
   readonly observed: () => Promise<Observed | null>;
   readonly backlog: () => Promise<Backlog>;
   readonly now: () => Date;
 }
 
-/** The application on the metrics port: `GET /metrics` and nothing else. Concurrent scrapes share one look. */
+/** Creates the application on the metrics port, which only serves `GET /metrics`. Concurrent scrapes share one sample. */
 export function createMetricsApp(contentType: string, expose: () => Promise<string>): Hono {
   let scrape: Promise<string> | null = null;
   const app = new Hono();
@@ -28,8 +28,8 @@ export function createMetricsApp(contentType: string, expose: () => Promise<stri
 }
 
 /**
- * Reads the database alone, whose part of the status limits how long that may take; the backlog is requested only if the
- * database answered.
+ * Samples only the database, because the limit on its part of the status bounds the time. The backlog is read only if
+ * the database answered.
  */
 export const createSampling =
   ({ probes, observed, backlog, now }: SampleParts) =>

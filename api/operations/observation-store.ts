@@ -3,9 +3,12 @@ import { change, named } from "../platform/db/connection.ts";
 import type { Job } from "../platform/slice.ts";
 import type { ChainFacts, SenderStatus } from "./status.ts";
 
-/** A look at the chains that all processes share: however many there are, and however often each is scraped, one looks. */
+/**
+ * The last observation of the chains, which all processes share. Whatever their number and the rate of scrapes, only
+ * one process observes.
+ */
 export interface Observations {
-  /** Null before the first look, and once the last one is too old to tell anything. */
+  /** Returns null before the first observation, and once the last one is too old. */
   read(): Promise<Observed | null>;
   readonly job: Job;
 }
@@ -16,9 +19,9 @@ export interface Observed {
 }
 
 const EVERY_MS = 5_000;
-/** Less than the pause between two runs, so that one process may look again and again. */
+/** Shorter than the pause between two runs, so that one process may observe repeatedly. */
 const HELD_MS = 4_500;
-/** The processes that look are down, or the nodes take this long. */
+/** Beyond this age, the observing processes are down, or the nodes are this slow. */
 const OLD_SECONDS = 60;
 
 const CLAIM = `INSERT INTO observation (held_until) VALUES (now() + interval '${HELD_MS} milliseconds')
@@ -42,7 +45,7 @@ export const createObservations = (pool: pg.Pool, look: () => Promise<ChainFacts
   },
 });
 
-/** JSON has no large integers. */
+/** Converts large integers to text, because JSON has none. */
 const decimal = (_: string, value: unknown): unknown => (typeof value === "bigint" ? value.toString() : value);
 
 type Stored = Omit<ChainFacts, "senders"> & {

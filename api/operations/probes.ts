@@ -13,21 +13,21 @@ import { MAIN_NETWORK, NETWORKS, type Network, type NetworkFacts } from "../plat
 import type { Hex } from "../platform/wallet.ts";
 import type { Sender } from "./status.ts";
 
-/** What the status page and the metrics look at. Each method rejects if its part does not answer. */
+/** The data sources of the status page and the metrics. Each method rejects if its part does not answer. */
 export interface Probes {
   readonly networks: readonly Network[];
   readonly settlementMode: "in-process" | "remote";
   readonly senders: readonly Sender[];
   database(): Promise<void>;
   chain(network: Network): Promise<{ readonly block: number; readonly finalizedBlock: number; readonly time: bigint }>;
-  /** The chain's nodes, in the order in which they are asked, each with its newest block. */
+  /** Returns the chain's nodes in order of preference, each with its newest block. */
   nodes(network: Network): readonly NodeProbe[];
-  /** Null until the first backfill has finished. */
+  /** Returns null until the first backfill has finished. */
   index(): Promise<IndexPosition | null>;
   sender(sender: Sender): Promise<SenderFacts>;
-  /** Whether the remote facilitator is reachable; the in-process one always is. */
+  /** Rejects if the remote facilitator is unreachable. The in-process one always is reachable. */
   facilitator(): Promise<void>;
-  /** Null while it is not known. */
+  /** Returns null while unknown. */
   usdc(network: Network): UsdcState | null;
   payments(): Promise<{ readonly unresolved: number; readonly oldestSeconds: number | null }>;
   log(): Promise<LogFacts>;
@@ -37,19 +37,19 @@ export interface Probes {
 }
 
 export interface NodeProbe {
-  /** Its place in the variable, counted from 1. */
+  /** Its position in the variable, counted from 1. */
   readonly rank: number;
-  /** Rejects if this node does not answer, or is not asked. */
+  /** Rejects if this node does not answer or is not in use. */
   readonly head: () => Promise<Head>;
 }
 
 export interface SenderFacts {
   readonly balanceWei: bigint;
-  /** What sending an ordinary payment costs at the moment. */
+  /** The current cost of sending an ordinary payment. */
   readonly costWei: bigint;
-  /** Transactions not in a block yet. */
+  /** The number of transactions not in a block yet. */
   readonly unmined: number;
-  /** Of the oldest of them; null if there are none. */
+  /** The age of the oldest unmined transaction; null if there is none. */
   readonly oldestUnminedSeconds: number | null;
 }
 
@@ -67,10 +67,10 @@ export interface ProbeParts {
 }
 
 const FACILITATOR_TIMEOUT_MS = 2_500;
-/** The status is public, so it queries third parties at most this often. */
+/** The status is public, so it calls third parties at most this often. */
 const FACILITATOR_CACHE_MS = 10_000;
 
-/** Transactions sent with a nonce the chain has not reached yet. */
+/** The transactions sent with a nonce that the chain has not reached yet. */
 const UNMINED = `SELECT count(*)::int AS unmined, extract(epoch FROM now() - min(created_at))::int AS oldest
   FROM relay WHERE chain = $1 AND sender = $2 AND state = 'sent' AND nonce >= $3`;
 
@@ -88,7 +88,7 @@ export const createProbes = (parts: ProbeParts): Probes => ({
   },
   nodes(network) {
     const { head, nodes } = parts.chains[network];
-    // Of a single node, nothing is asked twice.
+    // A single node shares the head that is read anyway.
     if (nodes.list.length === 1) return [{ rank: 1, head }];
     return nodes.list.map(({ rank, state, client }) => ({
       rank,
@@ -128,7 +128,7 @@ async function senderFacts({ pool, chains, senders }: ProbeParts, sender: Sender
   return { balanceWei, costWei, unmined: rows[0]?.unmined ?? 0, oldestUnminedSeconds: rows[0]?.oldest ?? null };
 }
 
-/** Every x402 facilitator lists what it settles at `/supported`. */
+/** Every x402 facilitator lists its payment kinds at `/supported`. */
 async function reach(url: string): Promise<void> {
   const response = await fetch(`${url.replace(/\/$/, "")}/supported`, {
     redirect: "error",
@@ -147,7 +147,9 @@ function cached(ask: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** What is wrong with the database, or null. The service's role must not be able to change permanent records. */
+/**
+ * Returns what is wrong with the database, or null. The service's role must not be able to change permanent records.
+ */
 export async function checkDatabase(pool: pg.Pool): Promise<string | null> {
   try {
     const old = await releaseProblem(pool);
@@ -156,7 +158,7 @@ export async function checkDatabase(pool: pg.Pool): Promise<string | null> {
       `SELECT to_regclass('certificate')::text AS table, has_table_privilege(to_regclass('certificate')::oid, 'UPDATE, DELETE, TRUNCATE') AS may_change`,
     );
     if (rows[0]?.table === null)
-      return "The database has no schema: run `npm run migrate` with the owner's DATABASE_URL first.";
+      return "The database has no schema. Run `npm run migrate` with the owner's DATABASE_URL first.";
     if (rows[0]?.may_change) {
       return "The role in DATABASE_URL can change or delete certificates. Use a login role that is a member of only trust_api: CREATE ROLE trust LOGIN PASSWORD '…' IN ROLE trust_api.";
     }
@@ -168,13 +170,14 @@ export async function checkDatabase(pool: pg.Pool): Promise<string | null> {
 
 interface ChainCheck {
   readonly log: Pick<Logger, "info" | "warn" | "error">;
-  /** Ends the process: a node that did not answer at the start turns out to be of another chain. */
+  /** Ends the process, because a node that did not answer at the start belongs to another chain. */
   readonly end: (problem: string) => void;
 }
 
 /**
- * What is wrong with the chains, or null: a node of another chain would settle nothing. A node that does not answer stops
- * nothing: it is not asked until its chain id has been read. Only the main network's node stops anything.
+ * Returns what is wrong with the chains, or null. A node of another chain would settle no payment. A node that does not
+ * answer does not prevent the start, but is not used until its chain id has been read. Only the main network's node
+ * prevents it.
  */
 export async function checkChains(
   chains: Readonly<Record<Network, Pick<ChainReader, "nodes">>>,

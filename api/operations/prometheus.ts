@@ -12,7 +12,7 @@ import type { Meter } from "../platform/metrics/meter.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import { type Sample, SERIES } from "./series.ts";
 
-/** The methods of the route table and their companions; anything else a client invents becomes one label value. */
+/** The methods of the route table and their companions. Any other method from a client shares one label value. */
 const METHODS = new Set(["GET", "HEAD", "POST", "OPTIONS"]);
 const REQUEST_BUCKETS = [0.005, 0.02, 0.1, 0.5, 2, 10, 30];
 const BATCH_BUCKETS = [2, 5, 10, 25, 50, 100];
@@ -21,16 +21,16 @@ const SETTLEMENT_BUCKETS = [0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300];
 
 export interface PrometheusMeter extends Meter {
   readonly contentType: string;
-  /** Everything as Prometheus text: the counters, the process, and these samples in place of the previous ones. */
+  /** Returns everything as Prometheus text: the counters, the process, and these samples in place of the previous ones. */
   expose(samples: readonly Sample[]): Promise<string>;
-  /** The same as values. */
+  /** Returns the same as values. */
   collect(samples: readonly Sample[]): Promise<readonly Collected[]>;
 }
 
-/** A metric and its values now. */
+/** A metric and its current values. */
 type Collected = MetricObjectWithValues<MetricValue<string>>;
 
-/** Counts within this process, in its own registry. */
+/** Creates the counters of this process, in their own registry. */
 export function createMeter(): PrometheusMeter {
   const registry = new Registry();
   const registers = [registry];
@@ -86,7 +86,7 @@ export function createMeter(): PrometheusMeter {
   const relayed = counter("trust_relayed_payments_total", "Payments that were mined, alone or in a batch.", lanes);
   const failures = counter("trust_relayed_failed_payments_total", "Those that did not settle.", lanes);
   const gas = counter("trust_relayed_gas_total", "The gas of their transactions.", lanes);
-  const fees = counter("trust_relayed_fee_eth_total", "What these cost, data on a parent chain included.", lanes);
+  const fees = counter("trust_relayed_fee_eth_total", "The cost of these transactions, including data on a parent chain.", lanes);
   const replacements = counter("trust_relayed_replacements_total", "Stuck ones replaced at higher fees.", ["network"]);
   const turnedAway = counter("trust_turned_away_payments_total", "Payments that were not sent.", [
     "network",
@@ -94,7 +94,7 @@ export function createMeter(): PrometheusMeter {
   ]);
   const outcomeGas = counter("trust_outcome_batch_gas_total", "Gas of these transactions.", ["network"]);
   const series = createSeries(registers);
-  // What one reads, another one must not replace meanwhile.
+  // While one call reads the series, another one must not replace them.
   const turns = new PQueue({ concurrency: 1 });
   return {
     request: ({ method, route, status, seconds }) =>
@@ -136,7 +136,7 @@ export function createMeter(): PrometheusMeter {
   function fill(samples: readonly Sample[]): Registry {
     for (const [name, { labels }] of Object.entries(SERIES) as [Sample["name"], { labels: readonly string[] }][]) {
       series[name].reset();
-      // The library sets unlabeled metrics to 0, but the lag of an index that does not answer is not 0.
+      // The library sets unlabeled metrics to 0, but without an answer, the index's lag is unknown, not 0.
       if (labels.length === 0) series[name].remove();
     }
     // Right after a reset, adding sets the value of both gauges and counters.

@@ -7,6 +7,6 @@ CREATE TABLE observation (
 GRANT SELECT, INSERT, UPDATE ON observation TO trust_api;
 
 COMMENT ON TABLE observation IS
-  'What the process that last looked at the chains saw there, for the metrics of all processes. One row.';
-COMMENT ON COLUMN observation.held_until IS 'until then, no other process looks';
-COMMENT ON COLUMN observation.taken_at IS 'when the look ended; null before the first one has';
+  'The last observation of the chains by any process, for the metrics of all processes. One row.';
+COMMENT ON COLUMN observation.held_until IS 'until then, no other process observes';
+COMMENT ON COLUMN observation.taken_at IS 'when the observation ended; null before the first one';

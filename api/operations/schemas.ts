@@ -9,7 +9,7 @@ export const READY = z.object({ ok: z.literal(true) }).meta({ id: "Ready" });
 
 const part = { ok: z.boolean() };
 
-/** Null is unknown at the moment. */
+/** Null means currently unknown. */
 export const STATUS = z
   .object({
     ...part,

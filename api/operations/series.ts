@@ -5,11 +5,11 @@ import type { ServiceStatus } from "./status.ts";
 /** The series read on each scrape. Every label has few values: parts, networks, states, jobs. */
 export const SERIES = {
   trust_build_info: { type: "gauge", help: "Always 1; the version is its label.", labels: ["version"] },
-  trust_ok: { type: "gauge", help: "1 while /status says ok.", labels: [] },
+  trust_ok: { type: "gauge", help: "1 while /status reports ok.", labels: [] },
   trust_part_ok: { type: "gauge", help: "1 while this part of /status is ok.", labels: ["part"] },
   trust_observation_age_seconds: {
     type: "gauge",
-    help: "Since a process last looked at the chains and senders; no sample if none has for a minute.",
+    help: "Time since a process last observed the chains and senders; no sample after a minute without one.",
     labels: [],
   },
   trust_chain_block: { type: "gauge", help: "The newest block that the node knows.", labels: ["network"] },
@@ -19,39 +19,39 @@ export const SERIES = {
   trust_index_lag_seconds: { type: "gauge", help: "Age of the last block that the index has read.", labels: [] },
   trust_node_ok: {
     type: "gauge",
-    help: "0 while a node does not answer or lags; node is its place in the variable, counted from 1.",
+    help: "0 while a node does not answer or lags; node is its position in the variable, counted from 1.",
     labels: ["network", "node"],
   },
   trust_node_block: { type: "gauge", help: "A node's newest block.", labels: ["network", "node"] },
-  trust_sender_balance_eth: { type: "gauge", help: "What is left for gas.", labels: ["role", "network", "address"] },
+  trust_sender_balance_eth: { type: "gauge", help: "The balance for gas.", labels: ["role", "network", "address"] },
   trust_sender_cost_eth: {
     type: "gauge",
-    help: "What sending an ordinary payment costs at the moment.",
+    help: "The current cost of sending an ordinary payment.",
     labels: ["role", "network", "address"],
   },
   trust_sender_unmined: {
     type: "gauge",
-    help: "Transactions sent that no block has yet.",
+    help: "Transactions sent that are not in a block yet.",
     labels: ["role", "network", "address"],
   },
   trust_sender_oldest_unmined_seconds: {
     type: "gauge",
-    help: "Age of the oldest of them; 0 when there is none.",
+    help: "Age of the oldest unmined transaction; 0 when there is none.",
     labels: ["role", "network", "address"],
   },
   trust_payments: {
     type: "gauge",
-    help: "Payments of the journal that are not over, by state; fulfilled ones until their settlement is final.",
+    help: "Unfinished payments of the journal, by state; fulfilled ones until their settlement is final.",
     labels: ["state"],
   },
   trust_payments_parked: {
     type: "gauge",
-    help: "Payments set aside because they make no progress; in no other series.",
+    help: "Payments parked because they make no progress; in no other series.",
     labels: [],
   },
   trust_payments_oldest_unresolved_seconds: {
     type: "gauge",
-    help: "Age of the oldest payment whose outcome is not known; 0 when there is none.",
+    help: "Age of the oldest payment whose outcome is unknown; 0 when there is none.",
     labels: [],
   },
   trust_escrow_tasks: {
@@ -61,13 +61,13 @@ export const SERIES = {
   },
   trust_kept_signatures: {
     type: "gauge",
-    help: "Signatures of orders that are never submitted, kept until they have expired.",
+    help: "Signatures of orders that are never submitted, stored until they expire.",
     labels: [],
   },
   trust_log_size: { type: "gauge", help: "Entries in the newest checkpoint of the log.", labels: [] },
   trust_log_witnessed_age_seconds: {
     type: "gauge",
-    help: "Since a quorum of witnesses has cosigned the log; no sample before it has.",
+    help: "Time since a quorum of witnesses last cosigned the log; no sample before the first.",
     labels: [],
   },
   trust_log_witness_cosigned_timestamp_seconds: {
@@ -84,7 +84,7 @@ export const SERIES = {
     help: "Unix time of a job's last success.",
     labels: ["job"],
   },
-  trust_job_last_run_seconds: { type: "gauge", help: "How long a job's last run took.", labels: ["job"] },
+  trust_job_last_run_seconds: { type: "gauge", help: "Duration of a job's last run.", labels: ["job"] },
 } as const satisfies Record<string, { type: "gauge" | "counter"; help: string; labels: readonly string[] }>;
 
 export interface Sample {
@@ -93,7 +93,7 @@ export interface Sample {
   readonly value: number;
 }
 
-/** A look at the service in numbers; unknown values have no sample. */
+/** Converts a status to samples. Unknown values have none. */
 export const samplesOf = (
   status: ServiceStatus,
   { backlog, observationSeconds }: { readonly backlog: Backlog | null; readonly observationSeconds: number | null },
@@ -143,7 +143,7 @@ function chainSamples({ network: id, ok, block, finalizedBlock, lagSeconds, node
   ];
 }
 
-/** The main network's is `usdc` alone, like the other parts that the service cannot do without. */
+/** The main network's label is just `usdc`, like the other parts that the service requires. */
 const usdcSamples = ({ network, ok, isPaused }: ServiceStatus["usdc"][number]) =>
   known("trust_part_ok", isPaused === null ? null : Number(ok), {
     part: network === MAIN_NETWORK ? "usdc" : `usdc ${keyOf(network)}`,

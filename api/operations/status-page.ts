@@ -5,7 +5,7 @@ import { counted, html, instant, type Markup } from "../platform/page/html.ts";
 import { facts, mark, renderPage } from "../platform/page/page.ts";
 import type { ChainStatus, SenderStatus, ServiceStatus, UsdcStatus } from "./status.ts";
 
-/** The status page; `statusDocument` gives the same as JSON. */
+/** Renders the status page; `statusDocument` returns the same as JSON. */
 export const renderStatus = (status: ServiceStatus): string =>
   renderPage({
     title: status.ok ? "All systems operational" : "Some systems need attention",

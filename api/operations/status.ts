@@ -16,17 +16,17 @@ export interface ChainStatus {
   readonly nodes: readonly NodeStatus[];
 }
 
-/** One of several nodes that are asked in their order. */
+/** One of several nodes, in order of preference. */
 export interface NodeStatus {
-  /** Its place in the variable, counted from 1. */
+  /** Its position in the variable, counted from 1. */
   readonly rank: number;
   readonly ok: boolean;
-  /** Null while it does not answer. */
+  /** Null while the node does not answer. */
   readonly block: number | null;
   readonly lagSeconds: number | null;
 }
 
-/** Whether USDC can be paid to the service; null is unknown. */
+/** Whether the service can receive USDC; null means unknown. */
 export interface UsdcStatus {
   readonly network: Network;
   readonly ok: boolean;
@@ -45,15 +45,15 @@ export interface SenderStatus extends Sender {
   readonly ok: boolean;
   /** Null, like the next three, while the chain or the database does not answer. */
   readonly balanceWei: bigint | null;
-  /** What sending an ordinary payment costs at the moment. */
+  /** The current cost of sending an ordinary payment. */
   readonly costWei: bigint | null;
-  /** Transactions not in a block yet. */
+  /** The number of transactions not in a block yet. */
   readonly unmined: number | null;
   /** Also null if there are none. */
   readonly oldestUnminedSeconds: number | null;
 }
 
-/** What the service found when it last checked its own parts. */
+/** The result of the service's last check of its parts. */
 export interface ServiceStatus {
   readonly ok: boolean;
   readonly checkedAt: Date;
@@ -88,7 +88,7 @@ export interface ServiceStatus {
   };
 }
 
-/** The status as its JSON document: names in snake_case, time in ISO 8601, wei as decimal text. */
+/** Returns the status as its JSON document: names in snake_case, time in ISO 8601, wei as decimal text. */
 export const statusDocument = (status: ServiceStatus) => ({
   ok: status.ok,
   checked_at: status.checkedAt.toISOString(),
@@ -149,7 +149,7 @@ export const statusDocument = (status: ServiceStatus) => ({
 export const PATIENCE_MS = 3_000;
 /** An index or chain that lags further behind is unhealthy. */
 const MAX_LAG_SECONDS = 120;
-/** Gas for about a hundred settlements; below this, settlement is about to stop. */
+/** Gas for about 100 settlements. Below this, settlement is about to stop. */
 const LOW_BALANCE_WEI = 50_000_000_000_000n;
 const OLD_PAYMENT_SECONDS = 600;
 /** A transaction that waits longer is not just queued behind others. */
@@ -161,10 +161,10 @@ const orNull = <T>({ late }: Probes, work: Promise<T>): Promise<T | null> =>
 const secondsSince = (then: Date, now: Date): number =>
   Math.max(0, Math.round((now.getTime() - then.getTime()) / 1000));
 
-/** One look serves everyone who asks within this time: the status is public, and asks nodes that bill by the call. */
+/** All requests within this time share one check, because the status is public, and some nodes bill per call. */
 const RECENT_MS = 2_000;
 
-/** The status, looked at again once it is two seconds old. */
+/** Returns the status, checked again once it is two seconds old. */
 export function recentStatus(probes: Probes, now: () => Date): () => Promise<ServiceStatus> {
   let recent: Promise<ServiceStatus> | null = null;
   return () => {
@@ -181,17 +181,17 @@ export function recentStatus(probes: Probes, now: () => Date): () => Promise<Ser
   };
 }
 
-/** What only nodes and a remote facilitator can tell. */
+/** The facts that only nodes and a remote facilitator know. */
 export interface ChainFacts {
   readonly chains: readonly ChainStatus[];
   readonly senders: readonly SenderStatus[];
   readonly isFacilitatorThere: boolean;
 }
 
-/** Nothing is known of them. */
+/** The facts while they are unknown. */
 const UNKNOWN: ChainFacts = { chains: [], senders: [], isFacilitatorThere: false };
 
-/** Asks the nodes and the facilitator once. */
+/** Reads the facts from the nodes and the facilitator, once. */
 export async function chainFacts(probes: Probes, now: Date): Promise<ChainFacts> {
   const [chains, senders, facilitator] = await Promise.all([
     Promise.all(probes.networks.map((network) => chainStatus(probes, network, now))),
@@ -205,8 +205,8 @@ export async function chainFacts(probes: Probes, now: Date): Promise<ChainFacts>
 }
 
 /**
- * Looks at every part once. Parts that do not answer are reported, never thrown.
- * @param facts null where they are not known; never rejects
+ * Checks every part once. Parts that do not answer are reported, never thrown.
+ * @param facts null while unknown; never rejects
  */
 export async function serviceStatus(
   probes: Probes,
@@ -254,7 +254,7 @@ export async function serviceStatus(
   };
 }
 
-/** Without a node of the other network, all else works. */
+/** Whether the service needs the network. Without a node of the other one, everything else works. */
 const isNeeded = ({ network }: { readonly network: Network }): boolean => network === MAIN_NETWORK;
 
 const isNeededJob = ({ name }: JobHealth): boolean =>

@@ -67,7 +67,7 @@ describe("the doctor looks at the database", () => {
     const { ownerUrl } = await freshDatabase();
     const failed = async (DATABASE_URL: string) => linesOf(await inspectDatabase(configOf({ DATABASE_URL }))).join();
     expect(await failed(ownerUrl)).toMatch(/^fail DATABASE_URL: The role in DATABASE_URL can change/);
-    expect(await failed(ownerUrl.replace(/[^/]+$/, "postgres"))).toMatch(/has no schema: run `npm run migrate`/);
+    expect(await failed(ownerUrl.replace(/[^/]+$/, "postgres"))).toMatch(/has no schema. Run `npm run migrate`/);
     expect(await failed("postgres://trust:secret@127.0.0.1:1/trust")).toMatch(/cannot be used/);
   });
 

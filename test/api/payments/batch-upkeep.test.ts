@@ -194,7 +194,10 @@ test("A batch has one item per purpose, however many runs wait for it, and none 
   const { settled, batch } = await pooled(batching, [first, before, now, now, gone, own, own]);
   await base.resume();
   const sent = { status: "fulfilled", value: true };
-  const nothing = { status: "rejected", reason: new Error("nothing was sent, because another run is working on this payment") };
+  const nothing = {
+    status: "rejected",
+    reason: new Error("nothing was sent, because another run is working on this payment"),
+  };
   expect(await settled).toEqual([sent, sent, sent, sent, nothing, sent, sent]);
   expect(await itemsOf(batch)).toBe(2);
   expect(batches.map(({ payments: count, skipped }) => [count, skipped])).toEqual([[2, 1]]);

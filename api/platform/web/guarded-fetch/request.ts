@@ -8,7 +8,7 @@ export interface FetchLimits {
   readonly maxCodings: number;
 }
 
-/** What an attempt sends in order to ask as a browser does. */
+/** The headers of an attempt that requests the page as a browser does. */
 export interface BrowserHeaders {
   readonly accept: string;
   readonly acceptLanguage: string;
@@ -16,13 +16,13 @@ export interface BrowserHeaders {
   readonly userAgent: string;
 }
 
-/** A response header by which a firewall says that it answered in place of the site. */
+/** A response header that shows that a firewall answered in place of the site. */
 export interface ChallengeHeader {
   /** In lower case. */
   readonly name: string;
-  /** In lower case; null if any value says so. */
+  /** In lower case; null if any value shows that. */
   readonly values: readonly string[] | null;
-  /** The lowest status with which it says so; below that it only says that the firewall is there. */
+  /** The lowest status with which it shows that. Below it, the header only shows that there is a firewall. */
   readonly fromStatus: number;
 }
 
@@ -34,11 +34,11 @@ export interface FetchRequest {
   readonly expectStatus: number | null;
   /** Searched for in the decoded body, as UTF-8 bytes; null to search for nothing. */
   readonly contains: string | null;
-  /** Return the decoded body, too: for small documents that are read, never for a deliverable. */
+  /** Also returns the decoded body. For small documents that are read, never for a deliverable. */
   readonly keep?: true;
-  /** Absent to ask as a program does. */
+  /** Absent for a request as by a program. */
   readonly browser?: BrowserHeaders;
-  /** A response with one of these is neither read nor followed. */
+  /** A response with one of these is not read or followed. */
   readonly challenges?: readonly ChallengeHeader[];
   readonly limits: FetchLimits;
 }
@@ -48,9 +48,9 @@ export const isWanted = (status: number, expectStatus: number | null): boolean =
   expectStatus === null ? status >= 200 && status <= 299 : status === expectStatus;
 
 /**
- * Why an attempt saw no whole response. `blocked`: the guard refuses the address, name, port or scheme. `redirect`: the
- * target is missing, unusable, one too many, or goes from https to http. `bad_response`: not HTTP. `truncated`: the
- * body ended early.
+ * Why an attempt did not receive a whole response. `blocked`: the guard refuses the address, name, port, or scheme.
+ * `redirect`: the target is missing, unusable, one too many, or goes from https to http. `bad_response`: not HTTP.
+ * `truncated`: the body ended early.
  */
 export type FetchFailure =
   | "blocked"
@@ -76,8 +76,8 @@ export interface MeasuredBody {
   /** As received, in its original content coding. */
   readonly received: Measure;
   /**
-   * After decoding; null if a coding is unknown or the data are corrupt. `contains` is null if nothing was searched
-   * for; `content` is there only if it was to be kept.
+   * After decoding; null if a coding is unknown or the data are corrupt. `contains` is null if there was no text to
+   * search for. `content` is present only if it was requested.
    */
   readonly decoded: (Measure & { readonly contains: boolean | null; readonly content?: Uint8Array }) | null;
 }
@@ -87,19 +87,19 @@ export interface ResponseHead {
   /** Header values as sent; null if absent. */
   readonly contentType: string | null;
   readonly contentEncoding: string | null;
-  /** The challenge header that it has, `name: value`; null without one, or if none was asked for. */
+  /** Its challenge header, `name: value`; null if it has none, or none was searched for. */
   readonly challenge: string | null;
 }
 
-/** What one attempt saw. Nothing in it depends on the clock or on where a name happened to resolve. */
+/** The observations of one attempt. They do not depend on the clock or on the address to which a name resolved. */
 export interface Fetched {
-  /** The headers of each of its requests, but for `Host`. */
+  /** The headers of each of its requests, except `Host`. */
   readonly requestHeaders: Readonly<Record<string, string>>;
   /** The redirects followed, in order; `location` without its query, which often holds a temporary token. */
   readonly redirects: readonly { readonly status: number; readonly location: string }[];
-  /** Of the last response; null if none arrived. */
+  /** The head of the last response; null if none arrived. */
   readonly head: ResponseHead | null;
-  /** Null unless the status is the wanted one and the body arrived whole. */
+  /** Null unless the status is the wanted one and the whole body arrived. */
   readonly body: MeasuredBody | null;
   readonly failure: FetchFailure | null;
 }
