@@ -16,7 +16,7 @@ contract ArbiterEvaluator is IArbiterEvaluator {
     address public immutable ARBITER;
     /// @inheritdoc IArbiterEvaluator
     address public immutable FEE_RECIPIENT;
-    /// @dev What every evaluator is a clone of.
+    /// @dev The implementation of which every evaluator is a clone.
     address private immutable HAND = address(new EvaluatorHand());
 
     /// @param arbiter The account whose verdicts count.
@@ -83,7 +83,7 @@ contract ArbiterEvaluator is IArbiterEvaluator {
         return string(text);
     }
 
-    /// @dev Makes the evaluator if this is its first act.
+    /// @dev Deploys the evaluator before its first call.
     function _handOf(Terms calldata terms, address evaluator) private returns (EvaluatorHand) {
         if (evaluator.code.length == 0) {
             bytes memory code = _creationCode();
@@ -95,7 +95,7 @@ contract ArbiterEvaluator is IArbiterEvaluator {
         return EvaluatorHand(evaluator);
     }
 
-    /// @dev A minimal proxy (ERC-1167).
+    /// @dev Returns the creation code of a minimal proxy (ERC-1167).
     function _creationCode() private view returns (bytes memory) {
         return abi.encodePacked(hex"3d602d80600a3d3981f3363d3d373d3d3d363d73", HAND, hex"5af43d82803e903d91602b57fd5bf3");
     }

@@ -53,7 +53,7 @@ contract ArbiterOperator is IArbiterOperator {
     /// @param collector Its collector for EIP-3009 authorizations.
     /// @param usdc Circle's USDC on this chain.
     /// @param arbiter The account that decides releases and refunds.
-    /// @param feeRecipient The account that fees are paid to.
+    /// @param feeRecipient The account that receives the fees.
     /// @param feeIsAmount Whether the escrow's `capture` takes the fee as an amount (version 1.1) or in basis points.
     constructor(
         address escrow,
@@ -86,7 +86,7 @@ contract ArbiterOperator is IArbiterOperator {
         uint48 refundableFrom = uint48(block.timestamp) + TIMEOUT;
         _refundableFrom[id] = refundableFrom;
         _emitHeld(id, info, refundableFrom);
-        // Reverts for a payment that was ever held, so no hold is prolonged.
+        // Reverts for a payment that was held before, so a hold cannot be prolonged.
         IAuthCaptureEscrow(ESCROW).authorize(info, amount, collector, signature);
     }
 
@@ -138,7 +138,7 @@ contract ArbiterOperator is IArbiterOperator {
         return keccak256(abi.encode(DOMAIN_TYPEHASH, NAME_HASH, VERSION_HASH, block.chainid, address(this)));
     }
 
-    /// @dev The escrow checks the times itself.
+    /// @dev The escrow checks the times.
     function _requireTerms(IEscrow.PaymentInfo calldata info, uint256 amount, address collector) private view {
         if (info.operator != address(this)) revert IEscrow.WrongOperator(info.operator, address(this));
         if (collector != COLLECTOR) revert IEscrow.WrongCollector(collector, COLLECTOR);
@@ -174,8 +174,8 @@ contract ArbiterOperator is IArbiterOperator {
         );
     }
 
-    /// @dev Both versions lay out the call alike. Solidity would check and copy each field of the terms once more; the
-    /// escrow checks the same words.
+    /// @dev Both versions use the same calldata layout. Solidity would check and copy each field of the terms again;
+    /// the escrow checks the same words.
     function _capture(IEscrow.PaymentInfo calldata info, uint256 amount, uint256 fee) private {
         uint256 selector = FEE_IS_AMOUNT ? CAPTURE_WITH_AMOUNT : CAPTURE_WITH_BPS;
         if (!FEE_IS_AMOUNT) fee = FEE_BPS;
@@ -195,7 +195,7 @@ contract ArbiterOperator is IArbiterOperator {
         }
     }
 
-    /// @dev As `_capture`.
+    /// @dev See `_capture`.
     function _void(IEscrow.PaymentInfo calldata info) private {
         uint256 selector = VOID;
         address escrow = ESCROW;

@@ -18,7 +18,7 @@ contract Escrow is IEscrow {
     uint48 private constant TIMEOUT = 30 minutes;
     uint16 private constant FEE_BPS = 100;
     uint256 private constant FEE_DIVISOR = 100;
-    /// @dev A call that runs out of gas leaves 1/64 of it (EIP-150), plus 1/64 for each proxy behind it.
+    /// @dev A call that runs out of gas leaves 1/64 of the gas (EIP-150), plus 1/64 for each proxy behind it.
     uint256 private constant STARVED_DIVISOR = 16;
     /// @dev Half the secp256k1 order. A higher s is a malleated form of the same signature.
     uint256 private constant GREATEST_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0;
@@ -49,7 +49,7 @@ contract Escrow is IEscrow {
 
     /// @param usdc Circle's USDC on this chain.
     /// @param arbiter The account that decides releases and refunds.
-    /// @param feeRecipient The account that fees are owed to.
+    /// @param feeRecipient The account to which fees are owed.
     constructor(address usdc, address arbiter, address feeRecipient) {
         if (usdc == address(0)) revert ZeroAddress();
         if (arbiter == address(0)) revert ZeroAddress();

@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 /// @title EvaluatorHand
-/// @notice What jobs name as their evaluator: it makes the calls that its maker tells it to, and no others.
+/// @notice The evaluator that jobs name. It makes only the calls that its maker requests.
 contract EvaluatorHand {
     address private immutable MAKER = msg.sender;
 

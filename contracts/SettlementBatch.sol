@@ -9,12 +9,12 @@ import {IUsdc} from "./interfaces/IUsdc.sol";
 /// @notice See ISettlementBatch.
 contract SettlementBatch is ISettlementBatch {
     uint256 private constant ITEM_LENGTH = 134;
-    /// @dev The masks have no more bits.
+    /// @dev The number of bits in the masks.
     uint256 private constant MOST_ITEMS = 256;
-    /// @dev At least what it takes from the gas check to the start of the call: 2,600 for a token that this transaction
-    /// has not touched yet, and some 60 around it.
+    /// @dev An upper bound on the gas from the gas check to the start of the call: 2,600 for a token that this
+    /// transaction has not touched yet, and about 60 around it.
     uint256 private constant CALL_COST = 3_000;
-    /// @dev Where the calldata of `authorize` has the payer: behind the selector and the operator.
+    /// @dev The position of the payer in the calldata of `authorize`, after the selector and the operator.
     uint256 private constant PAYER_START = 36;
     uint256 private constant PAYER_END = 68;
 
@@ -24,7 +24,7 @@ contract SettlementBatch is ISettlementBatch {
         returns (uint256 failed, uint256 skipped)
     {
         if (items.length % ITEM_LENGTH != 0 || items.length > MOST_ITEMS * ITEM_LENGTH) revert Malformed();
-        // A call gets at most 63/64 of the gas that is left (EIP-150).
+        // A call gets at most 63/64 of the remaining gas (EIP-150).
         uint256 needed = gasCap * 64 / 63 + CALL_COST;
         bytes memory data = abi.encodeCall(IUsdc.transferWithAuthorization, (address(0), to, 0, 0, 0, 0, 0, 0, 0));
         uint256 count = items.length / ITEM_LENGTH;
@@ -61,13 +61,13 @@ contract SettlementBatch is ISettlementBatch {
         if (failed != 0) emit Unsettled(failed, skipped);
     }
 
-    /// @dev The second word of the terms, which are the first argument. A call that is not `authorize` is none at all.
+    /// @dev Returns the second word of the terms, which are the first argument. Reverts if the call is not `authorize`.
     function _payerIn(bytes calldata data) private pure returns (address payer) {
         if (data.length < PAYER_END || bytes4(data) != IEscrow.authorize.selector) revert Malformed();
         payer = address(uint160(uint256(bytes32(data[PAYER_START:PAYER_END]))));
     }
 
-    /// @dev Writes the item's fields over the arguments of the call, all but `to`, and returns its payer.
+    /// @dev Overwrites the arguments of the call, except `to`, with the item's fields, and returns its payer.
     function _fill(bytes memory data, bytes calldata items, uint256 start) private pure returns (address payer) {
         assembly ("memory-safe") {
             let item := add(items.offset, start)

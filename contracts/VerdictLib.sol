@@ -59,7 +59,7 @@ library VerdictLib {
     /// @dev Half the secp256k1 order. A higher s is a malleated form of the same signature.
     uint256 private constant GREATEST_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0;
 
-    /// @notice Checks that the arbiter signed the verdict, and that it is neither older than `maxAge` nor dated in the
+    /// @notice Checks that the arbiter signed the verdict, and that it is at most `maxAge` old and not dated in the
     /// future.
     /// @dev Reverts, in this order, with NotArbiter, VerdictFromTheFuture or VerdictExpired. Timestamps up to
     /// `GREATEST_SKEW` ahead are accepted.
@@ -106,7 +106,7 @@ library VerdictLib {
         return keccak256("escalate");
     }
 
-    /// @dev `ecrecover` returns zero if v is neither 27 nor 28.
+    /// @dev `ecrecover` returns zero unless v is 27 or 28.
     function _recover(bytes32 hash, bytes calldata signature) private pure returns (address) {
         if (signature.length != 65) return address(0);
         bytes32 s = bytes32(signature[32:64]);

@@ -1,15 +1,15 @@
 import { parseAbi } from "viem";
 
 /**
- * The two events of Circle's FiatTokenV2_2 that the index reads.
- * A list of its own: Ponder hashes the ABI it is given, so a function in it would start a new index.
+ * The two events of Circle's FiatTokenV2_2 that the index reads. They are a separate list because Ponder hashes the ABI
+ * that it receives, so a function in it would start a new index.
  */
 export const usdcEventsAbi = parseAbi([
   "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)",
   "event Transfer(address indexed from, address indexed to, uint256 value)",
 ]);
 
-/** What the service reads from and sends to USDC (EIP-20, EIP-3009; signatures as bytes for ERC-1271 wallets too). */
+/** The ABI of USDC that the service uses (EIP-20, EIP-3009; with signatures as bytes for ERC-1271 wallets). */
 export const usdcAbi = [
   ...usdcEventsAbi,
   ...parseAbi([
@@ -34,7 +34,7 @@ export const escrowEventsAbi = parseAbi([
   "event Withdrawn(address indexed account, uint256 amount)",
 ]);
 
-/** The whole ABI of `contracts/Escrow.sol`; `contracts/interfaces/IEscrow.sol` says what everything means. */
+/** The whole ABI of `contracts/Escrow.sol`; `contracts/interfaces/IEscrow.sol` documents it. */
 export const escrowAbi = [
   ...escrowEventsAbi,
   ...parseAbi([
@@ -76,7 +76,7 @@ export const escrowAbi = [
   ]),
 ] as const;
 
-/** The whole ABI of `contracts/ArbiterOperator.sol`; `contracts/interfaces/IArbiterOperator.sol` says what everything means. */
+/** The whole ABI of `contracts/ArbiterOperator.sol`; `contracts/interfaces/IArbiterOperator.sol` documents it. */
 export const operatorAbi = parseAbi([
   "struct PaymentInfo { address operator; address payer; address receiver; address token; uint120 maxAmount; uint48 preApprovalExpiry; uint48 authorizationExpiry; uint48 refundExpiry; uint16 minFeeBps; uint16 maxFeeBps; address feeReceiver; uint256 salt; }",
   "constructor(address escrow, address collector, address usdc, address arbiter, address feeRecipient, bool feeIsAmount)",

@@ -1,12 +1,12 @@
 import { type Address, parseAbi, parseAbiItem } from "viem";
 
 /**
- * Where base/commerce-payments, version 1.0, is on Base, on Base Sepolia and on the local chains
+ * The addresses of base/commerce-payments, version 1.0, on Base, on Base Sepolia, and on the local chains
  * (https://github.com/base/commerce-payments).
  */
 export const COMMERCE_PAYMENTS: {
   readonly escrow: Address;
-  /** Collects by EIP-3009 authorizations. */
+  /** The collector for EIP-3009 authorizations. */
   readonly collector: Address;
   /** Whether the escrow's `capture` takes the fee as an amount, as version 1.1 does, or in basis points. */
   readonly feeIsAmount: boolean;
@@ -16,7 +16,10 @@ export const COMMERCE_PAYMENTS: {
   feeIsAmount: false,
 };
 
-/** What this project asks of the escrow and its collector; everything else goes through `contracts/ArbiterOperator.sol`. */
+/**
+ * The ABI of the escrow and its collector that this project calls directly. All other calls go through
+ * `contracts/ArbiterOperator.sol`.
+ */
 export const commercePaymentsAbi = parseAbi([
   "struct PaymentInfo { address operator; address payer; address receiver; address token; uint120 maxAmount; uint48 preApprovalExpiry; uint48 authorizationExpiry; uint48 refundExpiry; uint16 minFeeBps; uint16 maxFeeBps; address feeReceiver; uint256 salt; }",
   "function PAYMENT_INFO_TYPEHASH() view returns (bytes32)",
@@ -26,7 +29,7 @@ export const commercePaymentsAbi = parseAbi([
   "function collectorType() view returns (uint256)",
 ]);
 
-/** What the escrow reverts with when its operator holds a payment. */
+/** The errors of the escrow when its operator holds a payment. */
 export const commercePaymentsErrorsAbi = parseAbi([
   "error AfterPreApprovalExpiry(uint48 timestamp, uint48 expiry)",
   "error InvalidExpiries(uint48 preApproval, uint48 authorization, uint48 refund)",
@@ -34,5 +37,5 @@ export const commercePaymentsErrorsAbi = parseAbi([
   "error TokenCollectionFailed()",
 ]);
 
-/** What a payer that reclaims leaves in the log, past the operator. */
+/** The escrow's event when a payer reclaims a payment without the operator. */
 export const reclaimedEvent = parseAbiItem("event PaymentReclaimed(bytes32 indexed paymentInfoHash, uint256 amount)");

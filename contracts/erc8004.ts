@@ -19,7 +19,7 @@ export const validationRegistryAbi = parseAbi([
   "event ValidationResponse(address indexed validatorAddress, uint256 indexed agentId, bytes32 indexed requestHash, uint8 response, string responseURI, bytes32 responseHash, string tag)",
 ]);
 
-/** Where the registries are on Base. None of validations is listed there. */
+/** The registries on Base. ERC-8004 lists no registry of validations there. */
 export const ERC8004: { readonly identity: Address; readonly reputation: Address } = {
   identity: "0x8004A169FB4a3325136EB29fA0ceB6D2e539a432",
   reputation: "0x8004BAa17C55a88189AE136b182e5fdA19dE9b63",

@@ -1,6 +1,6 @@
 import { type Address, type Hex, parseAbi, toHex } from "viem";
 
-/** The whole ABI of `contracts/SettlementBatch.sol`; `contracts/interfaces/ISettlementBatch.sol` says what it means. */
+/** The whole ABI of `contracts/SettlementBatch.sol`; `contracts/interfaces/ISettlementBatch.sol` documents it. */
 export const settlementBatchAbi = parseAbi([
   "function settle(address token, address to, uint256 gasCap, bytes items) returns (uint256 failed, uint256 skipped)",
   "function hold(address escrow, uint256 gasCap, bytes[] calls) returns (uint256 failed, uint256 skipped)",
@@ -13,9 +13,9 @@ export const settlementBatchAbi = parseAbi([
 export const CREATEX: Address = "0xba5Ed099633D3B313e4D5F7bdc1305d3c28ba5Ed";
 
 /**
- * Where `contracts/SettlementBatch.sol` is on every chain, no matter who deployed it: CREATEX derives the address from
- * the salt and the creation code. Other code has another address and another hash; a test compares both with the
- * compiler's output. The code was deployed as it should be if its keccak256 is `codeHash`.
+ * The address of `contracts/SettlementBatch.sol` on every chain, independent of the deployer. CREATEX derives the
+ * address from the salt and the creation code. Other code has another address and another hash, and a test compares
+ * both with the compiler's output. A correct deployment's code has `codeHash` as its keccak256.
  */
 export const SETTLEMENT_BATCH: {
   readonly address: Address;

@@ -16,8 +16,8 @@ interface ICollect {
 
 /// @title AuthCaptureEscrowStandIn
 /// @notice Stands in for base/commerce-payments' escrow, version 1.0, on local chains and in tests, at its canonical
-/// address. Selectors, hashes, events, errors and rules are those of the real one, written from its public interface.
-/// Its custody is simpler: it holds the tokens of all operators itself, and it knows USDC only. There is no `refund`
+/// address. It has the same selectors, hashes, events, errors and rules, written from the public interface. Its custody
+/// is simpler, because it holds the tokens of all operators itself, and it supports USDC only. There is no `refund`
 /// after a capture. For development and tests only.
 /// @dev Nothing is immutable, so the runtime code works at any address.
 contract AuthCaptureEscrowStandIn is IAuthCaptureEscrow {
@@ -90,7 +90,7 @@ contract AuthCaptureEscrowStandIn is IAuthCaptureEscrow {
         _collect(info, amount, collector, data);
     }
 
-    /// @notice Collects the payer's tokens and pays them out at once. Only the payment's operator may call.
+    /// @notice Collects the payer's tokens and pays them out immediately. Only the payment's operator may call.
     function charge(
         IEscrow.PaymentInfo calldata info,
         uint256 amount,
@@ -107,7 +107,7 @@ contract AuthCaptureEscrowStandIn is IAuthCaptureEscrow {
         _distribute(info, amount, amount * feeBps / WHOLE_BPS, feeReceiver);
     }
 
-    /// @notice Pays out what is held, as version 1.0 does. Only the payment's operator may call.
+    /// @notice Pays out the held amount, as version 1.0 does. Only the payment's operator may call.
     function capture(IEscrow.PaymentInfo calldata info, uint256 amount, uint16 feeBps, address feeReceiver)
         external
         virtual
@@ -146,7 +146,7 @@ contract AuthCaptureEscrowStandIn is IAuthCaptureEscrow {
         return keccak256(abi.encode(block.chainid, address(this), keccak256(abi.encode(PAYMENT_INFO_TYPEHASH, info))));
     }
 
-    /// @dev Checks a new payment, in the real one's order.
+    /// @dev Checks a new payment, in the original's order.
     function _open(IEscrow.PaymentInfo calldata info, uint256 amount) private view returns (bytes32 id) {
         if (amount == 0) revert ZeroAmount();
         if (amount > type(uint120).max) revert AmountOverflow(amount, type(uint120).max);
@@ -209,16 +209,16 @@ contract AuthCaptureEscrowStandIn is IAuthCaptureEscrow {
 }
 
 /// @title AuthCaptureEscrowStandIn11
-/// @notice The same for version 1.1, whose `capture` takes the fee as an amount.
+/// @notice The same as version 1.1, whose `capture` takes the fee as an amount.
 contract AuthCaptureEscrowStandIn11 is AuthCaptureEscrowStandIn {
     error FeeAmountOutOfRange(uint256 feeAmount, uint256 least, uint256 greatest);
 
-    /// @notice Version 1.0's, which this version does not have.
+    /// @notice The function of version 1.0, which this version does not have.
     function capture(IEscrow.PaymentInfo calldata, uint256, uint16, address) external pure override {
         revert();
     }
 
-    /// @notice Pays out what is held. Only the payment's operator may call.
+    /// @notice Pays out the held amount. Only the payment's operator may call.
     function capture(IEscrow.PaymentInfo calldata info, uint256 amount, uint256 feeAmount, address feeReceiver)
         external
         onlyBy(info.operator)

@@ -25,13 +25,13 @@ interface IAggregate {
 contract Eip3009CollectorStandIn {
     error OnlyAuthCaptureEscrow();
 
-    /// @notice What collects payments, as opposed to refunds.
+    /// @notice The type of a collector for payments, as opposed to refunds.
     uint8 public constant collectorType = 0;
     bytes32 private constant ERC6492_MAGIC = 0x6492649264926492649264926492649264926492649264926492649264926492;
 
-    /// @notice The escrow that it collects for.
+    /// @notice The escrow for which it collects.
     address public immutable authCaptureEscrow;
-    /// @notice Multicall3, which makes a wallet's preparing call so that this contract is nobody's caller.
+    /// @notice Multicall3, which makes a wallet's preparation call so that this contract is never the caller.
     address public immutable multicall3;
 
     constructor(address escrow, address multicall) {
@@ -39,8 +39,8 @@ contract Eip3009CollectorStandIn {
         multicall3 = multicall;
     }
 
-    /// @notice Moves `amount` from the payer to the escrow's store, and what was signed beyond it back.
-    /// @param data The payer's signature, wrapped with a preparing call if the wallet has no code yet (ERC-6492).
+    /// @notice Moves `amount` from the payer to the escrow's store, and any signed excess back.
+    /// @param data The payer's signature, wrapped with a preparation call if the wallet has no code yet (ERC-6492).
     function collectTokens(IEscrow.PaymentInfo memory info, address store, uint256 amount, bytes memory data)
         external
     {
@@ -66,7 +66,7 @@ contract Eip3009CollectorStandIn {
         return last == ERC6492_MAGIC;
     }
 
-    /// @dev The preparing call may fail: the wallet may have its code already.
+    /// @dev The preparation call may fail, because the wallet may already have its code.
     function _prepare(bytes memory data) private returns (bytes memory signature) {
         IAggregate.Call[] memory calls = new IAggregate.Call[](1);
         (calls[0].target, calls[0].callData, signature) = abi.decode(data, (address, bytes, bytes));

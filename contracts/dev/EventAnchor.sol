@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 /// @title EventAnchor
-/// @notice What LogAnchor would be without a state: `npm run bench:gas` measures both.
+/// @notice LogAnchor without state, which `npm run bench:gas` compares with it.
 contract EventAnchor {
     event Anchored(address indexed by, bytes32 indexed origin, uint64 size, bytes32 root);
 

@@ -2,8 +2,8 @@
 pragma solidity 0.8.37;
 
 /// @title IdentityRegistry
-/// @notice What the service needs of ERC-8004's registry of agents, written from the standard's text: an agent has an
-/// owner and a wallet, and a new owner begins without a wallet. For development and tests only.
+/// @notice The parts of ERC-8004's registry of agents that the service uses, written from the standard's text: an agent
+/// has an owner and a wallet, and a new owner starts without a wallet. For development and tests only.
 contract IdentityRegistry {
     error NotTheOwner(address got);
     error UnknownAgent(uint256 agentId);

@@ -128,7 +128,7 @@ contract Jobs is IJobs {
         if (!isOpen) TOKEN.transfer(job.client, job.budget);
     }
 
-    /// @notice Refunds the client of an expired job. Anyone may call; no hook is asked.
+    /// @notice Refunds the client of an expired job. Anyone may call; no hook is called.
     function claimRefund(uint256 jobId) external {
         Job storage job = _jobs[jobId];
         _require(jobId, job.status == Status.Funded || job.status == Status.Submitted);

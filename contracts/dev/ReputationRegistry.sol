@@ -4,9 +4,9 @@ pragma solidity 0.8.37;
 import {IdentityRegistry} from "./IdentityRegistry.sol";
 
 /// @title ReputationRegistry
-/// @notice What the service needs of ERC-8004's registry of feedback, written from the standard's text: anyone but an
-/// agent's owner gives feedback, counted from 1 for each agent and giver, and its giver can revoke it. For development
-/// and tests only.
+/// @notice The parts of ERC-8004's registry of feedback that the service uses, written from the standard's text: anyone
+/// except an agent's owner can give feedback, counted from 1 for each agent and giver, and its giver can revoke it. For
+/// development and tests only.
 contract ReputationRegistry {
     struct Feedback {
         int128 value;

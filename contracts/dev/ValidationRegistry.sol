@@ -4,8 +4,8 @@ pragma solidity 0.8.37;
 import {IdentityRegistry} from "./IdentityRegistry.sol";
 
 /// @title ValidationRegistry
-/// @notice What the service needs of ERC-8004's registry of validations, written from the standard's text: an agent's
-/// owner names a validator, who alone answers, and may answer again. For development and tests only.
+/// @notice The parts of ERC-8004's registry of validations that the service uses, written from the standard's text: an
+/// agent's owner names a validator, who alone responds, and may respond again. For development and tests only.
 contract ValidationRegistry {
     struct Validation {
         address validator;

@@ -5,7 +5,7 @@ import {VerdictLib} from "../VerdictLib.sol";
 import {IERC20} from "../interfaces/IERC20.sol";
 
 /// @title VerdictEscrow
-/// @notice Example escrow that executes the external arbiter's verdicts: it holds a payer's USDC for a deal, then pays
+/// @notice Example escrow that executes the external arbiter's verdicts. It holds a payer's USDC for a deal, then pays
 /// the payee or refunds the payer. It has no owner, upgrade path, pause or fee.
 ///
 /// Lifecycle of a deal:
@@ -14,9 +14,9 @@ import {IERC20} from "../interfaces/IERC20.sol";
 /// 2. The payer approves the amount and calls `open`. The payee checks the deal in `Opened`, then starts work.
 /// 3. Either party buys a verdict on the agreed conditions with this `deal_ref`, and anyone may submit it to `execute`:
 ///    - release pays the payee, at any time while the USDC is still held;
-///    - refund pays the payer if issued at or after the deadline; before then nothing is late;
+///    - refund pays the payer if issued at or after the deadline; before then, delivery is not late;
 ///    - escalate, issued at or after the deadline, pays no one. Once `ESCALATION_PERIOD` has passed the payer may take
-///      the amount back. Until then the parties can fix what kept the arbiter from deciding and buy another verdict.
+///      the amount back. Until then the parties can remove the arbiter's obstacle and buy another verdict.
 /// 4. If no verdict arrives (the arbiter may have shut down), the payer may take the amount back once `SILENCE_PERIOD`
 ///    has passed since the deadline.
 ///
@@ -54,7 +54,7 @@ contract VerdictEscrow {
     error ZeroAmount();
     /// @notice The deadline is not in the future, or is more than `MAX_TERM` away.
     error WrongDeadline(uint64 got, uint256 earliest, uint256 latest);
-    /// @notice The payer has already used this salt: a deal with the same `deal_ref` exists.
+    /// @notice The payer has already used this salt, so a deal with the same `deal_ref` exists.
     error DealExists(bytes32 dealRefHash);
     /// @notice The deal does not exist, is already settled, or cannot be escalated again.
     error NotOpen(bytes32 dealRefHash, Status got);
@@ -95,7 +95,7 @@ contract VerdictEscrow {
     uint64 public constant ESCALATION_PERIOD = 3 days;
     /// @notice The delay between the deadline and the payer's right to take the amount back if no verdict arrived.
     uint64 public constant SILENCE_PERIOD = 30 days;
-    /// @notice The furthest in the future that a deadline may be.
+    /// @notice The maximum time from now to a deadline.
     uint64 public constant MAX_TERM = 365 days;
 
     /// @notice Circle's USDC on this chain.
@@ -215,7 +215,7 @@ contract VerdictEscrow {
         _pay(deal.payer, deal.amount);
     }
 
-    /// @dev At most once per deal, and never postpones `refundableFrom`: more escalations cannot delay the payer.
+    /// @dev At most once per deal, and never postpones `refundableFrom`, so more escalations cannot delay the payer.
     function _escalate(bytes32 dealRefHash, Deal storage deal, string calldata verdictId) private {
         if (deal.status != Status.Open) revert NotOpen(dealRefHash, deal.status);
         deal.status = Status.Escalated;

@@ -6,28 +6,29 @@ import {IERC20} from "./IERC20.sol";
 
 /// @title IArbiterEvaluator
 /// @notice Turns the external arbiter's verdicts into `complete` and `reject` of ERC-8183 jobs
-/// (https://eips.ethereum.org/EIPS/eip-8183). Each set of terms has an evaluator address of its own, so a job that names
-/// the address commits to the conditions. There is no owner, and nothing can be changed.
+/// (https://eips.ethereum.org/EIPS/eip-8183). Each set of terms has its own evaluator address, so a job that names the
+/// address commits to the conditions. There is no owner, and nothing can be changed.
 /// @dev Before you name an evaluator in a job:
 /// - Choose `rejectFrom` with the time of delivery at or before it, and more than an hour before the job's `expiredAt`.
-///   With 0, whoever buys a verdict right after the funding gets the job rejected before anything was delivered.
-/// - A verdict that escalates decides nothing: without another one the job expires, and the client is refunded. The
+///   With 0, anyone can buy a verdict right after the funding and have the job rejected before delivery.
+/// - A verdict that escalates decides nothing. Without another one the job expires, and the client is refunded. The
 ///   burden of proof is therefore on the provider.
 /// - If there are several verdicts, the first one that the job contract accepts counts.
-/// - A job contract's hooks, pauses and administrators are not ours. Whatever it reverts with, this contract does too,
-///   and the same verdict can be brought again for a day.
+/// - A job contract's hooks, pauses and administrators are outside our control. If it reverts, this contract reverts
+///   with the same error, and the same verdict can be submitted again for a day.
 interface IArbiterEvaluator {
-    /// @notice What an evaluator address stands for.
+    /// @notice The terms to which an evaluator address commits.
     struct Terms {
         /// @dev The `conditions_sha256` of the verdicts that count.
         bytes32 conditionsSha256;
-        /// @dev Only a refund verdict issued at this Unix timestamp or later rejects: before, nothing is late.
+        /// @dev Only a refund verdict issued at this Unix timestamp or later rejects, because delivery is not late
+        /// before then.
         uint64 rejectFrom;
     }
 
     /// @notice A constructor argument is the zero address.
     error ZeroAddress();
-    /// @notice The verdict's conditions are not those of the terms.
+    /// @notice The verdict's conditions do not match the terms.
     error WrongConditions(bytes32 got, bytes32 wanted);
     /// @notice The verdict is about another deal.
     /// @param got The verdict's `dealRefHash`.
@@ -38,8 +39,8 @@ interface IArbiterEvaluator {
     /// @notice The verdict escalates.
     error NothingDecided();
 
-    /// @notice A job was completed or rejected as a verdict says.
-    /// @param reason The EIP-712 digest of the verdict, which the job contract has as its reason.
+    /// @notice A job was completed or rejected according to a verdict.
+    /// @param reason The EIP-712 digest of the verdict, which is the reason in the job contract.
     event Evaluated(
         address indexed jobs,
         uint256 indexed jobId,
@@ -49,7 +50,7 @@ interface IArbiterEvaluator {
         string verdictId
     );
 
-    /// @notice Does with a job what a verdict says: a release completes it, a refund rejects it. Anyone may call.
+    /// @notice Applies a verdict to a job: a release completes it, a refund rejects it. Anyone may call.
     /// @dev Reverts, in this order, with WrongConditions or WrongDeal, with an error of VerdictLib.check, with
     /// NothingDecided or IssuedTooEarly, or with the job contract's own error. Passes no `optParams`.
     /// @param terms The terms of the evaluator that the job names.
@@ -65,7 +66,7 @@ interface IArbiterEvaluator {
         bytes calldata signature
     ) external;
 
-    /// @notice Sends what job contracts have paid to an evaluator to the fee recipient. Anyone may call.
+    /// @notice Sends an evaluator's payments from job contracts to the fee recipient. Anyone may call.
     /// @param terms The terms of the evaluator.
     /// @param token The token, all of which is sent.
     function sweep(Terms calldata terms, IERC20 token) external;
@@ -78,7 +79,7 @@ interface IArbiterEvaluator {
     /// @return dealRef The 66-character string.
     function dealRefOf(address evaluator, address jobs, uint256 jobId) external view returns (string memory dealRef);
 
-    /// @notice How long a verdict can be brought after its timestamp.
+    /// @notice How long a verdict can be submitted after its timestamp.
     function MAX_AGE() external view returns (uint64 period);
 
     /// @notice The account whose verdicts count: the `signer` of the service's attestations.

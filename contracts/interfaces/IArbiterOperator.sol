@@ -4,27 +4,27 @@ pragma solidity 0.8.37;
 import {IEscrow} from "./IEscrow.sol";
 
 /// @title IArbiterOperator
-/// @notice The rules of IEscrow for payments that base/commerce-payments' escrow holds, so that stock clients of the
-/// x402 scheme `auth-capture` can pay. The arbiter releases a payment to the merchant, less a 1% fee, or refunds the
-/// buyer. Starting 30 minutes after the hold, anyone may trigger the refund. There is no owner, no upgrade, no pause,
-/// no other recipient, no partial release and no way back from a release.
-/// @dev Holds no USDC. Terms, verdicts, events and errors are those of IEscrow. A payment's id is that of the escrow
-/// that holds it; verdicts are signed for this contract. Unlike Escrow, it pushes every payment: if USDC is paused or
-/// rejects the merchant, the fee recipient or the payer, the decision reverts and can be retried. From
-/// `authorizationExpiry` on the payer may also take the amount back from the escrow that holds it.
-/// Amounts are in atomic units of USDC (1 USDC is 1,000,000); times are Unix timestamps in seconds.
+/// @notice Applies the rules of IEscrow to payments that base/commerce-payments' escrow holds, so that stock clients of
+/// the x402 scheme `auth-capture` can pay. The arbiter releases a payment to the merchant, less a 1% fee, or refunds
+/// the buyer. Starting 30 minutes after the hold, anyone may trigger the refund. There is no owner, no upgrade, no
+/// pause, no other recipient, no partial release and no way back from a release.
+/// @dev Holds no USDC. Terms, verdicts, events and errors are defined in IEscrow. A payment's id is its id in the
+/// escrow that holds it; verdicts are signed for this contract. Unlike Escrow, it pushes every payment: if USDC is
+/// paused or rejects the merchant, the fee recipient or the payer, the decision reverts and can be retried. From
+/// `authorizationExpiry` on, the payer may also take the amount back from the escrow that holds it. Amounts are in
+/// atomic units of USDC (1 USDC is 1,000,000); times are Unix timestamps in seconds.
 interface IArbiterOperator {
     /// @notice Holds the payer's USDC. Anyone may call; the payer's signature commits to every field of the terms.
     /// @dev Reverts, in this order, with WrongOperator, WrongCollector, WrongToken, WrongReceiver, WrongFee,
-    /// WrongFeeReceiver, WrongAmount or BelowMinimum, with an error of the escrow that holds the payment, or with USDC's
-    /// own error.
+    /// WrongFeeReceiver, WrongAmount or BelowMinimum, with an error of the escrow that holds the payment, or with
+    /// USDC's own error.
     /// @param info The terms. The operator must be this contract, the token USDC, both fees 100 and `feeReceiver`
     /// `FEE_RECIPIENT`.
     /// @param amount Must equal `info.maxAmount` and be at least `MINIMUM`.
     /// @param collector Must be `COLLECTOR`.
-    /// @param signature The payer's signature of USDC's `ReceiveWithAuthorization`: from the payer to `COLLECTOR`, value
-    /// `amount`, `validAfter` 0, `validBefore` `preApprovalExpiry`, and the payment id computed with a payer of zero as
-    /// the nonce. A wallet that has no code yet wraps it with its deployment (ERC-6492).
+    /// @param signature The payer's signature of USDC's `ReceiveWithAuthorization`: from the payer to `COLLECTOR`,
+    /// value `amount`, `validAfter` 0, `validBefore` `preApprovalExpiry`, and the payment id computed with a payer of
+    /// zero as the nonce. A wallet that has no code yet wraps it with its deployment (ERC-6492).
     function authorize(IEscrow.PaymentInfo calldata info, uint256 amount, address collector, bytes calldata signature)
         external;
 
@@ -51,7 +51,7 @@ interface IArbiterOperator {
     function getHash(IEscrow.PaymentInfo calldata info) external view returns (bytes32 id);
 
     /// @notice Returns the state of a payment.
-    /// @return status None if the payment was never held here. Refunded also if its payer took it back from `ESCROW`.
+    /// @return status None if the payment was never held here. Also Refunded if its payer took it back from `ESCROW`.
     /// @return refundableFrom When anyone may refund the payment: 30 minutes after the hold.
     function payments(bytes32 id) external view returns (IEscrow.Status status, uint48 refundableFrom);
 
@@ -67,10 +67,11 @@ interface IArbiterOperator {
     /// @notice The account that decides releases and refunds.
     function ARBITER() external view returns (address arbiter);
 
-    /// @notice The account that fees are paid to.
+    /// @notice The account that receives the fees.
     function FEE_RECIPIENT() external view returns (address feeRecipient);
 
-    /// @notice The least that is held: 0.01 USDC. Its fee is a hundredth of that, and dust would cost the arbiter more.
+    /// @notice The smallest amount that can be held: 0.01 USDC. Its fee is 1% of that, and dust would cost the arbiter
+    /// more.
     function MINIMUM() external view returns (uint256 amount);
 
     /// @notice Whether `capture` of `ESCROW` takes the fee as an amount (version 1.1) or in basis points (version 1.0).

@@ -5,9 +5,9 @@ pragma solidity 0.8.37;
 /// @notice Holds a buyer's USDC for a merchant until the arbiter releases it to the merchant, less a 1% fee, or refunds
 /// the buyer. Starting 30 minutes after the hold, anyone may trigger the refund. There is no other way out: no owner,
 /// no upgrade, no pause and no other recipient.
-/// @dev Acts as operator, escrow and token collector of the x402 `commerce` scheme at once. The payment's terms, id and
-/// nonce are those of base/commerce-payments (https://github.com/base/commerce-payments). Amounts are in atomic units
-/// of USDC (1 USDC is 1,000,000); times are Unix timestamps in seconds. USDC sent here without a hold cannot be
+/// @dev Acts as operator, escrow and token collector of the x402 `commerce` scheme in one contract. The payment's
+/// terms, id and nonce match base/commerce-payments (https://github.com/base/commerce-payments). Amounts are in atomic
+/// units of USDC (1 USDC is 1,000,000); times are Unix timestamps in seconds. USDC sent here without a hold cannot be
 /// recovered.
 interface IEscrow {
     /// @notice The terms of a payment. The payer signs their hash.
@@ -72,7 +72,7 @@ interface IEscrow {
     error PreApprovalExpired(uint256 timestamp, uint48 expiry);
     /// @notice The release was submitted at or after `authorizationExpiry`.
     error AuthorizationExpired(uint256 timestamp, uint48 expiry);
-    /// @notice Neither the caller nor the verdict's signer is the arbiter.
+    /// @notice The caller is not the arbiter, and no verdict signed by the arbiter was passed.
     /// @param got The caller if no verdict was passed; otherwise its signer, or zero if the signature is malformed.
     /// @param wanted The arbiter.
     error NotArbiter(address got, address wanted);
@@ -187,10 +187,11 @@ interface IEscrow {
     /// @notice The account that decides releases and refunds.
     function ARBITER() external view returns (address arbiter);
 
-    /// @notice The account that fees are owed to.
+    /// @notice The account to which fees are owed.
     function FEE_RECIPIENT() external view returns (address feeRecipient);
 
-    /// @notice The least that is held: 0.01 USDC. Its fee is a hundredth of that, and dust would cost the arbiter more.
+    /// @notice The smallest amount that can be held: 0.01 USDC. Its fee is 1% of that, and dust would cost the arbiter
+    /// more.
     function MINIMUM() external view returns (uint256 amount);
 
     /// @notice The EIP-712 typehash of the payment terms.

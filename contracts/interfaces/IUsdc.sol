@@ -21,8 +21,8 @@ interface IUsdc {
     /// @param validAfter The authorization is valid after this Unix timestamp.
     /// @param validBefore The authorization is valid before this Unix timestamp.
     /// @param nonce The payer's single-use nonce.
-    /// @param signature A 65-byte signature (r, s, v) from an externally owned account, or whatever the payer's wallet
-    /// accepts.
+    /// @param signature A 65-byte signature (r, s, v) from an externally owned account, or any signature that the
+    /// payer's wallet accepts.
     function receiveWithAuthorization(
         address from,
         address to,

@@ -1,6 +1,6 @@
 import { buildModule } from "@nomicfoundation/hardhat-ignition/modules";
 
-/** The operator; its parameters are base/commerce-payments, USDC's address on the chain and the roles. */
+/** The operator. Its parameters are the addresses of base/commerce-payments, of USDC on the chain, and of the roles. */
 export default buildModule("ArbiterOperator", (m) => {
   const custody = [m.getParameter("escrow"), m.getParameter("collector")];
   const roles = [m.getParameter("usdc"), m.getParameter("arbiter"), m.getParameter("feeRecipient")];

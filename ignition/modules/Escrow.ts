@@ -1,6 +1,6 @@
 import { buildModule } from "@nomicfoundation/hardhat-ignition/modules";
 
-/** The escrow; whoever deploys it gives USDC's address on the chain, the arbiter's and the fee recipient's. */
+/** The escrow. Its parameters are the addresses of USDC on the chain, the arbiter, and the fee recipient. */
 export default buildModule("Escrow", (m) => {
   const parameters = [m.getParameter("usdc"), m.getParameter("arbiter"), m.getParameter("feeRecipient")];
   return { escrow: m.contract("Escrow", parameters) };
