@@ -86,7 +86,11 @@ export function createMeter(): PrometheusMeter {
   const relayed = counter("trust_relayed_payments_total", "Payments that were mined, alone or in a batch.", lanes);
   const failures = counter("trust_relayed_failed_payments_total", "Those that did not settle.", lanes);
   const gas = counter("trust_relayed_gas_total", "The gas of their transactions.", lanes);
-  const fees = counter("trust_relayed_fee_eth_total", "The cost of these transactions, including data on a parent chain.", lanes);
+  const fees = counter(
+    "trust_relayed_fee_eth_total",
+    "The cost of these transactions, including data on a parent chain.",
+    lanes,
+  );
   const replacements = counter("trust_relayed_replacements_total", "Stuck ones replaced at higher fees.", ["network"]);
   const turnedAway = counter("trust_turned_away_payments_total", "Payments that were not sent.", [
     "network",
