@@ -99,7 +99,7 @@ describe("A remote signer", () => {
     const remote = openAccount(keyAt(signer.url));
     const [raw, signature] = [await other.signTransaction(TRANSACTION), await other.signTypedData(TYPED)];
     signer.state.fault = () => raw;
-    await expect(remote.signTransaction(TRANSACTION)).rejects.toThrow("another transaction");
+    await expect(remote.signTransaction(TRANSACTION)).rejects.toThrow("a transaction other");
     for (const fault of [() => signature, high, (own: Hex) => own.slice(0, 66)]) {
       signer.state.fault = fault;
       await expect(remote.signTypedData(TYPED)).rejects.toThrow(`no signature of ${RELAYER.address}`);
