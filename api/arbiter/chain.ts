@@ -18,7 +18,7 @@ const MOST_TRANSFERS = 32;
 /** One attempt and one retry. */
 const TRIES = 2;
 
-export type FinalReader = Pick<ChainReader, "client" | "standingNow">;
+export type FinalReader = Pick<ChainReader, "client" | "settlementStateNow">;
 
 /** Creates a reader of transactions on these chains. It reports transfers only after they are final. */
 export const createTransactions = (chains: Readonly<Record<Network, FinalReader>>): Transactions => ({
@@ -39,7 +39,7 @@ const isNetwork = (network: string): network is Network => Object.hasOwn(NETWORK
 
 /** Returns null if the nodes behind the RPC URL disagree. */
 async function read(
-  { client, standingNow }: FinalReader,
+  { client, settlementStateNow }: FinalReader,
   { transaction: hash, from, asset }: Pick<TransactionQuestion, "transaction" | "from"> & { readonly asset: Address },
 ): Promise<TransactionReading | null> {
   if (!isHash(hash)) return { outcome: "not_found" };
@@ -47,7 +47,7 @@ async function read(
   const receipt = (await receiptOf(client, hash)) ?? (await receiptOf(client, hash));
   if (receipt === null) return { outcome: "not_found" };
   const { blockNumber, blockHash } = receipt;
-  if ((await standingNow({ block: Number(blockNumber), blockHash })) !== "final") return { outcome: "not_final" };
+  if ((await settlementStateNow({ block: Number(blockNumber), blockHash })) !== "final") return { outcome: "not_final" };
   const [again, { timestamp }] = await Promise.all([receiptOf(client, hash), client.getBlock({ blockHash })]);
   if (again === null || !isSame(receipt, again)) return null;
   if (receipt.status !== "success") return { outcome: "reverted" };

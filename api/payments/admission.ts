@@ -37,7 +37,7 @@ export function readForm({ route, body }: Asked): Admitted {
   return { refused: { type, detail: UNFIT, errors: parsed.error.issues.map(fieldError) } };
 }
 
-/** Then checks what only the chain or the index knows about the input. Only for signed payments. */
+/** Checks the input against the chain and the index, for signed payments only. */
 export async function takeIn(form: Admitted, { route, payment, client }: Signed): Promise<Admitted> {
   if ("refused" in form) return form;
   const { from, nonce } = payment.authorization;

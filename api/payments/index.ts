@@ -236,7 +236,7 @@ function createSettling({ pool, seal, log, meter, chains }: Platform, config: Co
   };
 }
 
-/** Fifty of the most expensive holds take 12 million gas, and a transaction on Base may have 16.7 (EIP-7825). */
+/** The 50 most expensive holds take 12 million gas, and a transaction on Base may use 16.7 million (EIP-7825). */
 const MOST_HOLDS = 50;
 
 function holdBatchings(
