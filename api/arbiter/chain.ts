@@ -47,7 +47,8 @@ async function read(
   const receipt = (await receiptOf(client, hash)) ?? (await receiptOf(client, hash));
   if (receipt === null) return { outcome: "not_found" };
   const { blockNumber, blockHash } = receipt;
-  if ((await settlementStateNow({ block: Number(blockNumber), blockHash })) !== "final") return { outcome: "not_final" };
+  if ((await settlementStateNow({ block: Number(blockNumber), blockHash })) !== "final")
+    return { outcome: "not_final" };
   const [again, { timestamp }] = await Promise.all([receiptOf(client, hash), client.getBlock({ blockHash })]);
   if (again === null || !isSame(receipt, again)) return null;
   if (receipt.status !== "success") return { outcome: "reverted" };

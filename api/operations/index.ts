@@ -24,7 +24,10 @@ interface OperationNeeds {
 
 const PRUNE_PAUSE_MS = 50;
 
-/** Creates the operations slice: the status of every part, the relayers' upkeep, and the deletion of rows that are no longer needed. */
+/**
+ * Creates the operations slice: the status of every part, the relayers' upkeep, and the deletion of rows that are no
+ * longer needed.
+ */
 export function createOperations(platform: Platform, config: Pick<Config, "facilitator">, needs: OperationNeeds) {
   const { pool, chains, meter, now, isReady } = platform;
   const {

@@ -14,7 +14,9 @@ export interface SampleParts {
   readonly now: () => Date;
 }
 
-/** Creates the application on the metrics port, which only serves `GET /metrics`. Concurrent scrapes share one sample. */
+/**
+ * Creates the application on the metrics port, which only serves `GET /metrics`. Concurrent scrapes share one sample.
+ */
 export function createMetricsApp(contentType: string, expose: () => Promise<string>): Hono {
   let scrape: Promise<string> | null = null;
   const app = new Hono();

@@ -21,7 +21,9 @@ const SETTLEMENT_BUCKETS = [0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300];
 
 export interface PrometheusMeter extends Meter {
   readonly contentType: string;
-  /** Returns everything as Prometheus text: the counters, the process, and these samples in place of the previous ones. */
+  /**
+   * Returns everything as Prometheus text: the counters, the process, and these samples in place of the previous ones.
+   */
   expose(samples: readonly Sample[]): Promise<string>;
   /** Returns the same as values. */
   collect(samples: readonly Sample[]): Promise<readonly Collected[]>;

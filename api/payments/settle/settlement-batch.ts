@@ -13,7 +13,10 @@ import type { SendingTerms } from "../../platform/relayer/fees.ts";
 import type { Call } from "../../platform/relayer/form.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 
-/** The gas limit of one payment's call in a batch. An ordinary account needs at most 80,019 (docs/decisions/settlement-batch.md). */
+/**
+ * The gas limit of one payment's call in a batch. An ordinary account needs at most 80,019
+ * (docs/decisions/settlement-batch.md).
+ */
 const CALL_GAS = 100_000n;
 /** The overhead of a batch, and the gas of each call with the part that cannot be passed on and the loop around it. */
 const GAS = { batch: 60_000n, call: 106_000n };
@@ -32,7 +35,10 @@ const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681
 export const isCanonical = (signature: Hex): boolean =>
   /^0x[0-9a-f]{128}1[bc]$/i.test(signature) && BigInt(`0x${signature.slice(66, 130)}`) <= HALF_ORDER;
 
-/** Whether a payment fits into the 134 bytes of a batch entry. It needs an account's canonical signature, and an amount and times within the packed ranges. */
+/**
+ * Whether a payment fits into the 134 bytes of a batch entry. It needs an account's canonical signature, and an amount
+ * and times within the packed ranges.
+ */
 export function isPackable({ authorization, signature }: SignedTransfer): boolean {
   const { value, validAfter, validBefore } = authorization;
   return isCanonical(signature) && value < 1n << 64n && validAfter < 1n << 40n && validBefore < 1n << 40n;
@@ -40,7 +46,10 @@ export function isPackable({ authorization, signature }: SignedTransfer): boolea
 
 const fixed = (value: bigint, bytes: number): string => value.toString(16).padStart(bytes * 2, "0");
 
-/** `from` 20 bytes, `value` 8, `validAfter` 5, `validBefore` 5, `nonce` 32, `r` 32, `s` 32 with `v - 27` as its highest bit. */
+/**
+ * `from` 20 bytes, `value` 8, `validAfter` 5, `validBefore` 5, `nonce` 32, `r` 32, `s` 32 with `v - 27` as its highest
+ * bit.
+ */
 function packed({ authorization, signature }: SignedTransfer): string {
   const { from, value, validAfter, validBefore, nonce } = authorization;
   const odd = signature.slice(130).toLowerCase() === "1c" ? 1n << 255n : 0n;

@@ -162,9 +162,9 @@ interface Seen {
 const UNUSED: View = { nonce: "unused" };
 
 /**
- * Decides on an unused nonce. It is over once a final block's time has reached `validBefore` and nodes that have this block
- * still show it unused. Any of three readings in a row that shows it used refutes that. Two nodes may be on an abandoned
- * branch.
+ * Decides on an unused nonce. It is over once a final block's time has reached `validBefore` and nodes that have this
+ * block still show it unused. Any of three readings in a row that shows it used refutes that. Two nodes may be on an
+ * abandoned branch.
  */
 async function unused(token: Token, looked: Seen): Promise<View> {
   const { expected, seen, allowance } = looked;
@@ -294,9 +294,9 @@ const NEWEST_OVERLAP = 8;
 const NEWEST_BLOCKS = 300n;
 
 /**
- * Returns a function that looks for just submitted payments in the newest logs, with one call for all that are
- * requested together. It returns a payment's view if it has paid; null decides nothing, so that the payment needs its
- * own search.
+ * Returns a function that looks for payments that were just submitted in the newest logs, with one call for all that
+ * are requested together. It returns a payment's view if it has paid; null decides nothing, so that the payment needs
+ * its own search.
  */
 export function createNewestLogs(logs: LogReader, usdc: Address) {
   const look = async (payments: readonly Expected[]): Promise<readonly (View | null)[]> => {

@@ -49,7 +49,10 @@ const TIMEOUT_MS = 10_000;
 const FAILOVER_TIMEOUT_MS = 4_000;
 /** The interval at which a node that is away is tried again. */
 const RETURN_MS = 1_000;
-/** 400 and 413 reject the request itself. With any other error status, a provider is busy, unpaid, or has lost its own nodes. */
+/**
+ * 400 and 413 reject the request itself. With any other error status, a provider is busy, unpaid, or has lost its own
+ * nodes.
+ */
 const isRefusal = (status: number): boolean => status >= 400 && status !== 400 && status !== 413;
 
 /** Opens the nodes behind these URLs, in order of preference. */

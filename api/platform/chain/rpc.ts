@@ -255,8 +255,8 @@ const HALTS =
 const INTERNAL_ERROR = -32_603;
 
 /**
- * True if the call ended in the contract, by a result, a revert, or a halt, so that it would end alike on another node.
- * A node's internal error, which viem treats as a revert, proves nothing.
+ * True if the call ended in the contract, by a result, a revert, or a halt, so that it would end the same way on
+ * another node. A node's internal error, which viem treats as a revert, proves nothing.
  */
 export function isContracts(error: unknown): boolean {
   if (!(error instanceof BaseError)) return false;

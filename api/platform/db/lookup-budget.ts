@@ -38,8 +38,7 @@ export class BudgetSpent extends Error {
 }
 
 /**
- * Creates the budget in PostgreSQL, across all processes. A request that a client is refused does not reduce the total
- * either.
+ * Creates the budget in PostgreSQL, across all processes. A refused request does not count against the total.
  * @param purpose distinguishes budgets; the score's look-ups have an empty one
  */
 export function createLookupBudget(pool: pg.Pool, limits: BudgetLimits, purpose = ""): LookupBudget {

@@ -44,7 +44,11 @@ export async function readBodyWithin(c: Context, ms: number): Promise<Uint8Array
   }
 }
 
-/** Reads a body of JSON. @param expected a description of the expected body, as a sentence @throws Problem if the body does not match */
+/**
+ * Reads a body of JSON.
+ * @param expected a description of the expected body, as a sentence
+ * @throws Problem if the body does not match
+ */
 export async function readJson<T>(c: Context, schema: z.ZodType<T>, expected: string): Promise<T> {
   const body = schema.safeParse(parseJson(await readBody(c)));
   if (body.success) return body.data;
@@ -62,8 +66,8 @@ export function parseJson(bytes: Uint8Array): unknown {
 
 /**
  * Refuses a request that repeats one of its route's query parameters, or gives one of a fixed list a value outside of
- * the list. Parsers take a query's first value or its last one, so a proxy or a cache could read another request than
- * we do. Parameters that the route does not declare are ignored.
+ * the list. Parsers take a query's first value or its last one, so a proxy or a cache could read a different request.
+ * Parameters that the route does not declare are ignored.
  */
 export function checkQuery(url: string, { parameters = [] }: Pick<Route, "parameters">): void {
   const start = url.indexOf("?");

@@ -16,7 +16,9 @@ export interface Asked {
 }
 
 interface RouteFacts {
-  /** A path as Hono reads it, like `/cert/:id` or `/log/tile/*`; its last parameter may have a suffix: `/cert/:id.svg`. */
+  /**
+   * A path as Hono reads it, like `/cert/:id` or `/log/tile/*`; its last parameter may have a suffix: `/cert/:id.svg`.
+   */
   readonly path: string;
   readonly summary: string;
   /** The output with status 200. */

@@ -191,7 +191,9 @@ function refusalOf(cause: string | undefined, { headersMs, requestMs }: Connecti
   return { code: "malformed_request", detail: "The request is not valid HTTP/1.1." } as const;
 }
 
-/** Listens on every address, or for `localhost` on both loopbacks. Rejects with the system's error if the port is taken. */
+/**
+ * Listens on every address, or for `localhost` on both loopbacks. Rejects with the system's error if the port is taken.
+ */
 export async function listen(servers: readonly Server[], port: number, host: string | undefined): Promise<number> {
   const hosts = host === "localhost" ? ["127.0.0.1", "::1"] : [host];
   let bound = port;

@@ -27,7 +27,7 @@ export interface IndexOptions {
   readonly log?: IndexLog;
 }
 
-/** Returns a check whether an index at a block of this time is recent enough. */
+/** Returns a function that checks whether an index at a block of this time is recent enough. */
 export function createLagCheck(maxLagMs: number, log?: IndexLog): (at: Date, now: Date) => boolean {
   let wasBehind = false;
   return (at, now) => {
@@ -66,7 +66,10 @@ export function createReader(pool: pg.Pool, log?: IndexLog): Read {
   };
 }
 
-/** No table, no schema (the first backfill is still running), or a deadlock with a switch of the views: the index is not ready. */
+/**
+ * No table, no schema (the first backfill is still running), or a deadlock with a switch of the views: the index is not
+ * ready.
+ */
 const NOT_READY = new Set(["42P01", "3F000", "40P01"]);
 
 /** An error without a PostgreSQL SQLSTATE comes from the connection: refused, lost, or too slow. */

@@ -19,14 +19,14 @@ export interface JobWatch {
 
 /** This many failures in a row are not a coincidence. */
 const FAILING_RUNS = 3;
-/** A run that takes longer hangs. */
+/** A run that takes longer counts as hanging. */
 const HANGS_AFTER_MS = 600_000;
 
 interface Kept {
   runs: number;
   failures: number;
   failuresInARow: number;
-  /** In milliseconds of `elapsedMs`. */
+  /** By the clock of `elapsedMs`. */
   beganMs: number | null;
   lastSuccessAt: Date | null;
   lastSeconds: number | null;

@@ -4,7 +4,10 @@ import { raw, html as template } from "hono/html";
 export type Markup = ReturnType<typeof raw>;
 export type Child = Markup | string | number | bigint | false | null | undefined | readonly Child[];
 
-/** Renders a template whose values are escaped unless they are `Markup`. It is synchronous, because no value is a promise. */
+/**
+ * Renders a template whose values are escaped unless they are `Markup`. It is synchronous, because no value is a
+ * promise.
+ */
 export function html(strings: TemplateStringsArray, ...values: readonly Child[]): Markup {
   const rendered = template(strings, ...values);
   if (rendered instanceof Promise) throw new TypeError("html: a value is a promise; render it first");

@@ -167,7 +167,10 @@ export interface ReadConditions {
   forget(): void;
 }
 
-/** Creates a reader of the conditions, which asks the chain at most every two seconds, however many transactions are sent. */
+/**
+ * Creates a reader of the conditions, which asks the chain at most every two seconds, however many transactions are
+ * sent.
+ */
 export function readConditions(client: NodesClient, address: Address): ReadConditions {
   let cached: { readonly at: number; readonly conditions: Promise<Conditions> } | null = null;
   const read = () => {

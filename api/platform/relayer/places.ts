@@ -1,7 +1,10 @@
 import PQueue from "p-queue";
 import type { PublicClient } from "viem";
 
-/** Nodes keep this many unmined transactions of one account (`txpool.accountslots` of geth and reth) and may refuse more. */
+/**
+ * Nodes keep this many unmined transactions of one account (`txpool.accountslots` of geth and reth) and may refuse
+ * more.
+ */
 export const PLACES = 16;
 
 /**

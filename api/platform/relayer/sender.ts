@@ -60,7 +60,10 @@ export interface Sender extends RelayerParts {
   readonly carried: (purpose: Hex) => Promise<Carried | undefined>;
   readonly conditions: ReadConditions;
   readonly nextBlock: NextBlock;
-  /** The lines in which single payments wait for a place. Outcomes and statements do not wait, because their jobs run again. */
+  /**
+   * The lines in which single payments wait for a place. Outcomes and statements do not wait, because their jobs run
+   * again.
+   */
   readonly lines: { readonly [lane in Lane]?: Line };
   readonly sign: (call: { to: Hex; data: Hex }, terms: { nonce: number; gas: bigint; fees: Fees }) => Promise<Hex>;
   /** Encrypts a transaction for storage. */

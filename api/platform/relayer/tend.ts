@@ -8,7 +8,7 @@ import type { Sender } from "./sender.ts";
 import type { Block, Unmined } from "./store.ts";
 
 const PASS_MS = 8_000;
-/** Not every node may know a transaction that was broadcast this recently. */
+/** Some nodes may not know a transaction this recent yet. */
 const FRESH_MS = 2_000;
 /**
  * While the account's count does not change, everything is sent again after two blocks, then after twice as many, up to
@@ -24,14 +24,16 @@ interface Seen {
   readonly at: number;
 }
 
-/** The block since which the account's count has not changed, and the number of blocks until everything is sent again. */
+/**
+ * The block since which the account's count has not changed, and the number of blocks until everything is sent again.
+ */
 interface Still {
   readonly since: bigint;
   readonly blocks: bigint;
 }
 
 /**
- * Creates the function that sends the transactions again that the chain lacks, lowest nonce first, so that a node that
+ * Creates the function that rebroadcasts transactions that the chain lacks, lowest nonce first, so that a node that
  * forgot them all can mine them all. It does so only on evidence:
  *
  * - the account's count has changed, and a transaction that was broadcast before the last pass was left behind;
@@ -44,7 +46,7 @@ function createResend(sender: Sender): (count: number) => Promise<void> {
   const { client, ledger } = sender;
   let last: Seen | null = null;
   let still: Still = { since: 0n, blocks: STILL.firstBlocks };
-  /** The block and the transactions of the last check whether they are left out. */
+  /** The block and the transactions of the last check for left-out ones. */
   let asked = "";
 
   const isBehind = ([lowest]: readonly Unmined[], now: Seen): boolean => {

@@ -1,7 +1,10 @@
 import { CompactSign, FlattenedSign } from "jose";
 import type { SigningKey } from "./keys.ts";
 
-/** Signs texts for transport together with their signature, as a compact JWS (RFC 7515, section 3.1). `kid` is a DID URL. */
+/**
+ * Signs texts for transport together with their signature, as a compact JWS (RFC 7515, section 3.1). `kid` is a DID
+ * URL.
+ */
 export const compactJws =
   ({ privateKey }: SigningKey, kid: string) =>
   (payload: string): Promise<string> =>

@@ -126,7 +126,10 @@ const ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 const CHUNK = 9;
 const CHUNK_BASE = 58n ** BigInt(CHUNK);
 
-/** Encodes bytes as multibase text in base58btc, which begins with `z`: the form of `proofValue` and `publicKeyMultibase`. */
+/**
+ * Encodes bytes as multibase text in base58btc, which begins with `z`: the form of `proofValue` and
+ * `publicKeyMultibase`.
+ */
 export function multibase(bytes: Uint8Array): string {
   let digits = "";
   for (let rest = BigInt(`0x0${Buffer.from(bytes).toString("hex")}`); rest > 0n; rest /= CHUNK_BASE) {

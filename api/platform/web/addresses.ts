@@ -6,7 +6,9 @@ interface Parsed {
   readonly value: bigint;
 }
 
-/** Parses an IPv4 address in its canonical form: four decimal numbers without leading zeros (RFC 6943, section 3.1.1). */
+/**
+ * Parses an IPv4 address in its canonical form: four decimal numbers without leading zeros (RFC 6943, section 3.1.1).
+ */
 function parseIpv4(text: string): bigint | null {
   const parts = text.split(".");
   const isByte = (part: string) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256;
@@ -14,7 +16,10 @@ function parseIpv4(text: string): bigint | null {
   return parts.reduce((value, part) => value * 256n + BigInt(part), 0n);
 }
 
-/** Returns the 16-bit groups of a part of an IPv6 address, in which a trailing dotted quad counts as two. Null if it is not valid. */
+/**
+ * Returns the 16-bit groups of a part of an IPv6 address, in which a trailing dotted quad counts as two. Null if it is
+ * not valid.
+ */
 function groupsOf(text: string): bigint[] | null {
   if (text === "") return [];
   const parts = text.split(":");
@@ -88,7 +93,9 @@ const SPECIAL_IPV4 = [
 /** Global unicast (RFC 4291, section 2.4); excludes mapped, NAT64, unique local, link-local and multicast addresses. */
 const GLOBAL_IPV6 = range("2000::/3");
 
-/** The exclusions from 2000::/3 in the IANA IPv6 Special-Purpose Address Registry. 2001::/23 covers Teredo and ORCHID. */
+/**
+ * The exclusions from 2000::/3 in the IANA IPv6 Special-Purpose Address Registry. 2001::/23 covers Teredo and ORCHID.
+ */
 const SPECIAL_IPV6 = ["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"].map(range);
 
 const LOOPBACK = ["127.0.0.0/8", "::1/128"].map(range);

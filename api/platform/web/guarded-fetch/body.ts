@@ -53,7 +53,10 @@ const DECODERS: Readonly<Record<string, (first: Uint8Array) => Transform>> = {
   deflate: inflateFor,
 };
 
-/** Returns the codings of `Content-Encoding` in the order they were applied; null if one is unknown or there are too many. */
+/**
+ * Returns the codings of `Content-Encoding` in the order they were applied; null if one is unknown or there are too
+ * many.
+ */
 function codingsOf(header: string | null, { maxCodings }: FetchLimits): readonly string[] | null {
   const names = (header ?? "").split(",").map((name) => name.trim().toLowerCase());
   const codings = names.filter((name) => name !== "" && name !== "identity");

@@ -29,7 +29,9 @@ function connectFailure(cause: unknown): FetchFailure {
   return UNREACHABLE.has(code) ? "unreachable" : "reset";
 }
 
-/** Resolves with the socket on the event, or rejects with a `Failed` if it breaks first. An abort destroys the socket. */
+/**
+ * Resolves with the socket on the event, or rejects with a `Failed` if it breaks first. An abort destroys the socket.
+ */
 function established<S extends Socket>(
   socket: S,
   event: "connect" | "secureConnect",
