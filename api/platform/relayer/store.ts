@@ -175,7 +175,7 @@ function upkeep(pool: pg.Pool, account: AccountValues) {
       await run("relay-release", text);
     },
 
-    /** Returns whether there are unmined and unfinalized transactions. */
+    /** Returns whether there are unmined transactions, and mined ones that are not final. */
     async kinds(): Promise<{ readonly unmined: boolean; readonly unfinal: boolean }> {
       const text = `SELECT EXISTS (SELECT FROM relay WHERE ${OWN} AND state = 'sent') AS unmined,
         EXISTS (SELECT FROM relay WHERE ${OWN} AND state = 'mined') AS unfinal`;
