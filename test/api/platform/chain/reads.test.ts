@@ -44,7 +44,7 @@ describe("Reads at one block", async () => {
       return pass(call.method === "eth_call" ? { ...call, params: [request, "latest"] } : call);
     });
     const read = readAtBlock(client, { calls: [isUsed(from, nonce)], blockNumber: settled - 1n });
-    await expect(read).rejects.toThrow(`was asked at block ${settled - 1n} and answered at block`);
+    await expect(read).rejects.toThrow(`the request was for block ${settled - 1n}, and the node answered at block`);
   });
 
   test("A reverting call or a call to an account without code throws an error that does not blame the node", async () => {
