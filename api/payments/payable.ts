@@ -281,7 +281,7 @@ function outcome({ charged, because }: Extract<Answer, { type: "wait" }>): strin
   if (because === "no place")
     return "The payment has not settled yet. It was not sent, and nothing was charged, because our transactions already fill the queue that nodes keep for one account.";
   if (because === "gas lost")
-    return "The payment has not settled yet. It was not sent, and nothing was charged, because payments that failed on the chain have used up the gas budget for the last 24 hours. Until there is room again, we only send payments of payers that have paid here before and have had none fail since.";
+    return "The payment has not settled yet. It was not sent, and nothing was charged, because payments that failed on the chain have used up the gas budget for the last 24 hours. Until there is room again, we only send payments from payers that have paid here before and have had none fail since.";
   if (because === "no signer")
     return "The payment has not settled yet. It was not sent, and nothing was charged, because the account that sends payments cannot sign at the moment.";
   return because === "unavailable"

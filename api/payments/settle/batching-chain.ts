@@ -151,7 +151,7 @@ export interface Batching<Signed = SignedTransfer> {
   simulate(transfer: Signed): Promise<Head | null>;
   /**
    * Sends a payment that passed, and resolves once its transaction is mined, or to false if it must be sent alone and
-   * nothing was sent. Rejects with `TurnedAway` if it was not and never will be sent.
+   * nothing was sent. Rejects with `TurnedAway` if it was not sent and never will be.
    */
   submit(payment: Payment<Signed>): Promise<boolean>;
   /** Returns the lane of a payment that is sent alone. While batches are off, ordinary accounts have their own. */
