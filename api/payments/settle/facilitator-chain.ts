@@ -24,7 +24,7 @@ export interface Payment<Signed = SignedTransfer> extends Member {
 
 /**
  * Sends a payment alone in one transaction, once. Resolves when it is mined, and rejects with `TurnedAway` if it was
- * not and never will be sent.
+ * not sent and never will be.
  */
 async function settleAlone(
   relayer: Relayer,
