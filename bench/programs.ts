@@ -85,7 +85,6 @@ export const stopProgram = ({ child }: Program): Promise<void> =>
     child.kill("SIGTERM");
   });
 
-/** The whole service, as run by `npm start`. */
 export interface Service extends Program {
   readonly baseUrl: string;
   readonly rpcUrl: string;

@@ -50,7 +50,6 @@ export interface Migration {
 
 const read = (path: string): string => readFileSync(new URL(`../${path}.sql`, import.meta.url), "utf8");
 
-/** Returns every migration, in the order in which they run. */
 export const migrations = (): readonly Migration[] => [
   { name: "baseline", sql: BASELINE.map((name) => read(`api/${name}/schema`)).join("\n") },
   ...LATER.map((name) => ({ name, sql: read(`scripts/migrations/${name}`) })),

@@ -48,7 +48,6 @@ ${paging(board.capability, context)}</section>`,
 
 const nameOf = (capability: Capability): string => PRODUCTS[productOf(capability)].title;
 
-/** The filters of the board. */
 const filter = (current: Asked): Markup =>
   html`<nav aria-label="Filter by test"><ul class="links">${[null, ...CAPABILITY_MENU, SELLER].map(
     (capability) =>

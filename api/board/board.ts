@@ -48,7 +48,6 @@ export interface SellerRow extends Position {
   readonly requests: number;
 }
 
-/** The filter for sellers. */
 export const SELLER = "seller" as const;
 
 export interface BoardPage<Row extends Position = BoardRow> {

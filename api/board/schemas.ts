@@ -31,7 +31,6 @@ export const SELLER_BOARD = z
   })
   .meta({ id: "SellerBoard" }) satisfies z.ZodType<ReturnType<typeof sellerBoardDocument>>;
 
-/** The filters of the board. */
 export const listed = z.enum([...CAPABILITY_MENU, SELLER]);
 
 /** A figure, or null if it is withheld. */

@@ -193,7 +193,6 @@ export interface BoardQuery {
   readonly walk: Walk | null;
 }
 
-/** Reads the board. */
 export interface BoardReader {
   /** Returns the wallets that are verified at `now`, by their newest current PASS, newest first. */
   certified(query: BoardQuery): Promise<readonly BoardRow[]>;

@@ -3,7 +3,6 @@ import { html } from "../platform/page/html.ts";
 import { codeBlock, renderPage } from "../platform/page/page.ts";
 import { CAFE_NETWORK, type cafeOverview, orderPath } from "./menu.ts";
 
-/** Renders the café's page. */
 export const renderCafe = (overview: ReturnType<typeof cafeOverview>, baseUrl: string): string =>
   renderPage({
     title: "Café",

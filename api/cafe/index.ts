@@ -4,7 +4,6 @@ import { cafeRoutes } from "./routes.ts";
 import { createCafe as createOrders } from "./serve-order.ts";
 import { createCafeStore } from "./store.ts";
 
-/** Creates the café on the test network. */
 export const createCafe = ({ pool, now }: Platform, { baseUrl }: Config): Slice => ({
   routes: under("Café", cafeRoutes({ cafe: createOrders({ store: createCafeStore(pool), now }), baseUrl })),
   jobs: [],

@@ -104,7 +104,6 @@ export interface Toast {
   readonly number: number;
 }
 
-/** Returns the receipt for a buyer. */
 export function receipt(
   item: Item,
   { payment, value, settlement, input }: Pick<Sale<Order>, "payment" | "value" | "settlement" | "input">,

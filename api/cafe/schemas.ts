@@ -40,7 +40,6 @@ const EXTRAS = {
   "buy-a-round": { your_round: z.object({ nickname: z.string(), receipts: z.literal(ROUND_RECEIPTS) }) },
 } as const satisfies Record<Item, Readonly<Record<string, z.ZodType>>>;
 
-/** The receipt of an item, with its extra. */
 export const receiptSchema = (item: Item) =>
   z.object({
     receipt: z.string().regex(/^[0-9a-f]{16}$/),

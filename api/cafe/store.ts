@@ -4,7 +4,6 @@ import type { Address } from "../platform/wallet.ts";
 import { ROUND_RECEIPTS } from "./menu.ts";
 import type { Toast } from "./receipt.ts";
 
-/** Creates the store of receipts and rounds. */
 export function createCafeStore(pool: pg.Pool): CafeStore {
   return {
     serve,
@@ -49,7 +48,6 @@ async function toastFor(transaction: Transaction, payer: string): Promise<Toast 
   return taken ? { nickname: taken.nickname, number: ROUND_RECEIPTS - taken.receipts_left } : null;
 }
 
-/** A paid order. */
 export interface ServedOrder {
   /** The receipt's id. */
   readonly id: string;

@@ -202,7 +202,6 @@ const SETTLED_HEADERS = {
   "X-Idempotent-Replay": { $ref: "#/components/headers/IdempotentReplay" },
 };
 
-/** Price and terms of a route with a fixed price. */
 function paymentInfo(route: Listed) {
   const paid = paidListing(route);
   if (paid === null) return {};

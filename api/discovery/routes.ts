@@ -32,7 +32,6 @@ export interface DocumentRouteParts {
   readonly routes: () => readonly Listed[];
   readonly baseUrl: string;
   readonly payTo: Address;
-  /** The facilitator's URL. */
   readonly facilitator: string;
   /** A URI for vulnerability reports. */
   readonly securityContact: string;

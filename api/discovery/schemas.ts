@@ -92,5 +92,4 @@ export const REGISTRATION = z
   })
   .meta({ id: "AgentRegistration" }) satisfies z.ZodType<ReturnType<typeof registration>>;
 
-/** An OpenAPI 3.1 document. */
 export const OPEN_API = z.looseObject({ openapi: z.literal("3.1.0"), info: schema, paths: schema });

@@ -67,7 +67,6 @@ export interface DocumentParts {
 
 const CONTEXT = ["https://www.w3.org/ns/credentials/undefined-terms/v2"];
 
-/** The paths at which stored documents are published. */
 const PATHS: Partial<Record<EntryType, string>> = {
   verdict: "/arbiter/verdict/",
   correction: "/arbiter/verdict/",

@@ -42,7 +42,6 @@ const CHECK_AGAIN_MS = 10_000;
 
 const THIS_PROCESS = "this process";
 
-/** The result of a turn. */
 interface Written {
   readonly added: number;
   readonly head: KnownHead;

@@ -4,7 +4,6 @@ import type { LogPlace } from "./log-section.ts";
 import type { ServedCheckpoint, WitnessOverview } from "./served-checkpoint.ts";
 import type { Generation, LoggedEntry } from "./store.ts";
 
-/** The contents of a tlog-policy. */
 export interface PolicyParts {
   readonly log: { readonly vkey: string; readonly url: string };
   readonly witnesses: readonly { readonly name: string; readonly vkey: string }[];
@@ -88,7 +87,6 @@ export const entryDocument = (place: LogPlace, baseUrl: string) => ({
   entry: JSON.parse(new TextDecoder().decode(place.entry)) as unknown,
 });
 
-/** The reference from a record to its entry. */
 export const placeDocument = (place: LogPlace, baseUrl: string) => ({
   generation: place.generation,
   index: place.index,

@@ -5,7 +5,6 @@ import { checkCommands, followCommands, LOG_PATH } from "./log-paths.ts";
 
 type Listed = LogOverview["newest"][number];
 
-/** Renders the page of a log. */
 export function renderLog(log: LogOverview, baseUrl: string): string {
   return renderPage({
     title: "Transparency log",
@@ -105,7 +104,6 @@ const newestSection = ({
 }: LogOverview): Markup => html`<section aria-labelledby="newest"><h2 id="newest">Newest entries</h2>
 ${newest.length === 0 ? html`<p class="soft">None yet.</p>` : html`<ul class="rows">${newest.map(entryRow)}</ul>`}</section>`;
 
-/** Renders the page of one entry. */
 export function renderEntry(entry: ReturnType<typeof entryDocument>, meaning: string): string {
   const { witnessed_by: witnesses } = entry;
   return renderPage({

@@ -23,7 +23,6 @@ export const entryPath = ({ generation, index }: Pick<LoggedEntry, "generation" 
  * their URLs, which never change, and knows nothing else about them.
  */
 export interface RecordKind {
-  /** The path, as in the route table. */
   readonly route: string;
   readonly path: (ref: string) => string;
   /** The entry types of the record, in the order in which they are created. */
@@ -73,7 +72,6 @@ export function proofPath(entry: Pick<LoggedEntry, "type" | "ref" | "generation"
   return kind.first.includes(entry.type) ? path : `${path}?type=${entry.type}`;
 }
 
-/** A response to which headers can be added. */
 interface Answering {
   header(name: string, value: string, options?: { readonly append?: boolean }): void;
 }

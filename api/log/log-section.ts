@@ -34,7 +34,6 @@ export interface LogPlace extends LoggedEntry {
   readonly witnesses: readonly string[];
 }
 
-/** Finds records in the log. */
 export interface LogPlaces {
   /** Returns the entries of a record, oldest first. The list is empty until the first one is integrated. */
   of(ref: string, types: readonly EntryType[]): Promise<readonly LogPlace[]>;

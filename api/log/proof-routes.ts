@@ -30,7 +30,6 @@ export interface ProofRouteParts {
   };
 }
 
-/** A kind of record that has proofs. */
 interface Provable {
   readonly kind: RecordKind;
   /** Its name in a sentence, with the article. */
@@ -49,7 +48,6 @@ export function proofRoutes({ publicLog, exists }: ProofRouteParts): readonly Ro
   return provable.map((one) => proofRoute(one, publicLog));
 }
 
-/** The responses of every proof route. */
 export const PROVES = {
   output: { "text/plain": null },
   others: { 304: {} },

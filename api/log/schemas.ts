@@ -21,7 +21,6 @@ const witnessed_by = z
 
 const PLACE = { generation, index, type: entryType, proof_url: url } as const;
 
-/** The entry of a record. */
 export const LOG_PLACE = z.object({ ...PLACE, witnessed_by }).meta({ id: "LogPlace" }) satisfies z.ZodType<
   ReturnType<typeof placeDocument>
 >;

@@ -70,7 +70,6 @@ export interface KnownHead {
   readonly at: Date | null;
 }
 
-/** The responses of all sources. */
 export interface KnownTo {
   readonly heads: readonly KnownHead[];
   /** The sources that did not respond, with the reasons. */
@@ -82,7 +81,6 @@ export interface KnownTo {
  * was restored from a backup does not know what it lost; these sources do.
  */
 export interface KnownHeads {
-  /** The number of sources. */
   readonly sources: number;
   /**
    * Queries all sources. Never rejects: a source that does not respond is listed in `silent`. A source that has not seen

@@ -27,7 +27,6 @@ const TILES = `SELECT substr(tile.hashes, 1, 32 * asked.width) AS hashes
     ON tile.generation = $1 AND tile.level = asked.level AND tile.n = asked.n AND length(tile.hashes) >= 32 * asked.width
   ORDER BY place`;
 
-/** Creates the reader of the log. */
 export function createLogStore(pool: pg.Pool): LogStore {
   const checkpoint = async (name: string, text: string, values: readonly unknown[]) => {
     const { rows } = await pool.query<CheckpointColumns>({ name, text, values: [...values] });

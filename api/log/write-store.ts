@@ -273,7 +273,6 @@ export interface TreeEnd {
   readonly hasEnded: boolean;
 }
 
-/** A row of the queue. */
 export interface Queued extends Omit<Waiting, "recorded"> {
   readonly seq: string;
   /** Null if the row is already in the log, or its record does not exist. */

@@ -24,11 +24,9 @@ const about = {
 };
 
 const shown = {
-  as_of: z
-    .object(block)
-    .meta({
-      description: "The block at which the nonce was read, or the block of the proof once the status is final.",
-    }),
+  as_of: z.object(block).meta({
+    description: "The block at which the nonce was read, or the block of the proof once the status is final.",
+  }),
   means: z.string(),
 };
 
@@ -45,7 +43,6 @@ const end = {
 const transfer = { to: address, value: atomic };
 const before = { valid_before: unixSeconds.nullable() };
 
-/** The status of an authorization. */
 export const SETTLEMENT = z
   .discriminatedUnion("status", [
     z.object({ ...about, status: z.enum(["settled", "replaced"]), final: maybeFinal, ...shown, ...end, ...transfer }),
@@ -78,7 +75,6 @@ export const SETTLEMENT = z
   ])
   .meta({ id: "Settlement" }) satisfies z.ZodType<SettlementDocument>;
 
-/** A signed statement of the status of an authorization. */
 export const STATEMENT = z
   .object({
     "@context": z.array(z.string()),

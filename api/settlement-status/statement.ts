@@ -103,7 +103,6 @@ const endWire = ({ network }: Question, { transaction, block }: NonceEnd) => ({
   explorer_url: explorerTransactionUrl(network, transaction),
 });
 
-/** The contents of a statement. */
 export interface Stated {
   readonly id: string;
   readonly request: StatementRequest;

@@ -49,7 +49,6 @@ export const shown = (id: string, { file, text, run }: Program): Markup =>
   html`${codeBlock({ id, caption: file, text })}
 ${codeBlock({ id: `${id}-run`, caption: `Run ${file}`, language: "bash", text: run })}`;
 
-/** Renders the same program in both languages. */
 export const inBoth = (id: string, node: Program, python: Program): Markup =>
   inLanguages(id, shown(id, node), shown(`${id}-py`, python));
 

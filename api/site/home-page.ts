@@ -38,7 +38,6 @@ interface Home {
   /** Where the service is published; no trailing slash. */
   readonly baseUrl: string;
   readonly menu: readonly MenuItem[];
-  /** The free routes. */
   readonly reads: readonly { readonly path: string; readonly summary: string }[];
   readonly figures: Figures;
   readonly now: Date;
@@ -47,7 +46,6 @@ interface Home {
 const DESCRIPTION =
   "Agents prove how they pay over x402, in USDC on Base, and anyone can check the proof: certificates, risk scores, an escrow and signed delivery verdicts.";
 
-/** Renders the home page. */
 export const renderHome = (home: Home): string =>
   renderPage({
     title: "Proof of how an agent pays",

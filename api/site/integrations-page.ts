@@ -29,7 +29,6 @@ const merchantsSection = (
 <p class="measure">A gate in front of the paid routes of a stock x402 server. It fails closed: a wallet that isn’t verified gets a 403 with the reasons, and isn’t charged. <a href="/docs/gate">What buyers get, and how to require more</a>.</p>
 ${gateSamples(docs)}</section>`;
 
-/** The gate in each framework. */
 export const gateSamples: DocsPage["body"] = ({ baseUrl, wallet }) => {
   const [node, python] = [nodePrograms(baseUrl, wallet), pythonPrograms(baseUrl, wallet)];
   return inLanguages(

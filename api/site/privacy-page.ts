@@ -12,7 +12,6 @@ export interface PrivacyParts {
 const REQUESTS =
   "To ask what is stored about you, to have something removed, or to report abuse, write to the contact below and include the URL of the record. Records that other people’s decisions depend on are kept: certificates, verdicts, evaluations, and the log. Text that a third party supplied, and that a record refers to by its hash, can be removed. The record then shows the removal, and every proof still verifies.";
 
-/** Renders the privacy page. */
 export const renderPrivacy = ({ operator, contact }: PrivacyParts, baseUrl: string): string =>
   renderPage({
     title: "Privacy",
@@ -28,7 +27,6 @@ export const renderPrivacy = ({ operator, contact }: PrivacyParts, baseUrl: stri
 <p class="measure">Operator: ${operator}. Contact: ${contact}</p></section>`,
   });
 
-/** Returns the privacy page as Markdown. */
 export const privacyMarkdown = ({ operator, contact }: PrivacyParts): string =>
   [
     "# Privacy",

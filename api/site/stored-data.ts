@@ -1,4 +1,3 @@
-/** One kind of stored data. */
 export interface StoredData {
   readonly what: string;
   /** The tables of the database that hold it. */

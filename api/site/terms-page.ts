@@ -6,7 +6,6 @@ import type { Listed } from "../platform/http/route.ts";
 import { html } from "../platform/page/html.ts";
 import { renderPage } from "../platform/page/page.ts";
 
-/** Renders the terms of use. */
 export const renderTerms = (sections: readonly Section[], baseUrl: string): string =>
   renderPage({
     title: "Terms of use",
@@ -98,6 +97,5 @@ const prices = (routes: readonly Listed[]): string =>
     })
     .join(", ");
 
-/** Returns the terms of use as Markdown. */
 export const termsMarkdown = (sections: readonly Section[]): string =>
   ["# Terms of use", ...sections.flatMap(({ title, paragraphs }) => [`## ${title}`, ...paragraphs])].join("\n\n");

@@ -65,7 +65,6 @@ export async function inWorld(
   }
 }
 
-/** A chain with payers, and a database. */
 export interface Bed {
   readonly anvil: Anvil;
   readonly payers: readonly PrivateKeyAccount[];

@@ -95,7 +95,6 @@ async function addToDays(db: Database, seen: Seen, touch: Touch): Promise<void> 
 
 const metDayOf = (seen: Seen): number | null => (SCOPE === "full" ? null : meetingDayOf(seen));
 
-/** Records a transfer of USDC. */
 export async function recordTransfer(db: Database, seen: Seen): Promise<void> {
   if (!isBetweenOthers(seen, OWN_ADDRESSES)) return;
   if (seen.authorized && isMoneyOfHold(seen)) return;

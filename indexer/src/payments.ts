@@ -20,7 +20,6 @@ interface Funding {
   readonly sentAtomic: bigint;
 }
 
-/** Updates a wallet's largest funder. */
 export async function noteFunder(db: Database, { funded, funder, sentAtomic }: Funding): Promise<void> {
   const before = await db.find(wallet, { wallet: funded });
   const largest = { funder, funderAtomic: sentAtomic };
@@ -35,7 +34,6 @@ interface Payment extends Seen {
   readonly metDay: number | null;
 }
 
-/** Records an authorized payment. */
 export async function recordPayment(db: Database, payment: Payment): Promise<void> {
   const { from: payer, to: payee, value, unpaid, metDay, timestamp, transaction } = payment;
   const at = Number(timestamp);

@@ -49,6 +49,5 @@ export const payToAddress = (keys: Keys): Hex => privateKeyToAddress(keys.payToP
 export const facilitatorAddress = (keys: Keys): Hex => privateKeyToAddress(keys.facilitatorPrivateKey);
 export const examAddress = (keys: Keys): Hex => privateKeyToAddress(keys.examPrivateKey);
 export const arbiterAddress = (keys: Keys): Hex => privateKeyToAddress(keys.arbiterPrivateKey);
-/** The merchant of the escrow demo. */
 export const demoMerchantAddress = (keys: Keys): Hex =>
   createDemoMerchant(Buffer.from(keys.decoySeed, "base64url")).address;

@@ -127,7 +127,6 @@ function watch(name: string, process: GuardedProcess, onLoss: (reason: string) =
   process.ended.then((outcome) => onLoss(`${name} exited (${outcome}). ${process.lastOutput().trim()}`));
 }
 
-/** Deploys the contracts to new chains. */
 async function deploy({ settings, keys, directory, tell }: StackParts, begin: Begin): Promise<void> {
   const deployment = await begin(startGuarded(deploymentPlan({ settings, keys, logs: directory.logs })));
   const outcome = await deployment.ended;

@@ -58,7 +58,6 @@ export function createWitnessing({ config, pool, chain, relayer, vkey, store, no
     checkpoints: createLogCheckpoints({ pool, store, witnesses, policy }),
     heads: createKnownHeads([...witnessSources(policy.witnesses, calls), ...anchorSources(anchorChain)], key),
     danger,
-    /** The recurring jobs. */
     jobs: (distrust: () => void) => [
       ...begin(distrust),
       ...(anchoring === null ? [] : [{ name: "log anchor", run: anchoring }]),

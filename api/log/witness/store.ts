@@ -63,7 +63,6 @@ export interface Failure {
   readonly danger?: string;
 }
 
-/** An HTTP response. */
 export interface WitnessReply {
   readonly status: number;
   readonly type: string;
@@ -129,7 +128,6 @@ interface Columns {
   danger: string | null;
 }
 
-/** Creates the store of witnesses and their cosignatures. */
 export function createWitnessStore(pool: pg.Pool): WitnessStore {
   const enter = createPresence(pool);
   const isDue = async (place: readonly unknown[]): Promise<boolean> => {

@@ -21,7 +21,6 @@ async function readTarball(path: string): Promise<Tarball | null> {
   }
 }
 
-/** A package as packed by npm. */
 export interface Tarball {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Hash of the bytes in lock file form: `sha512-` and base64. */
