@@ -66,7 +66,7 @@ try {
     error instanceof SettingError
       ? error.message
       : isRefused
-        ? "The role in DATABASE_URL must not remove evidence. Use the owner's role, as for npm run migrate."
+        ? "The role in DATABASE_URL may not remove evidence. Use the owner's role, as for npm run migrate."
         : `The removal failed: ${String((error as Error).message)}`,
   );
   process.exitCode = 1;

@@ -42,7 +42,7 @@ async function getText(url: string): Promise<string> {
     headers: { accept: "application/json" },
     signal: AbortSignal.timeout(ANSWERS_WITHIN_MS),
   });
-  demand(response.ok, `GET ${url} answers ${response.status}`);
+  demand(response.ok, `GET ${url} returned ${response.status}`);
   return await response.text();
 }
 

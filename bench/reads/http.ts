@@ -26,7 +26,7 @@ export async function measureHttp({ lines, baseUrl, databaseUrl, pid }: Service)
     const server = url.includes(`:${port}/`) ? used.peer : used.ours;
     const before = { server: server(), postgres: processorMs(pid, /postgres/) };
     const { requests, latency, non2xx, errors } = await autocannon({ url, connections: CONNECTIONS, duration });
-    if (non2xx + errors > 0) throw new Error(`${url}: ${non2xx} wrong answers, ${errors} errors`);
+    if (non2xx + errors > 0) throw new Error(`${url}: ${non2xx} wrong responses, ${errors} errors`);
     const each = (after: number, earlier: number) => (after - earlier) / requests.total;
     return {
       ...{ perSecond: requests.average, p99: latency.p99, server: each(server(), before.server) },

@@ -118,7 +118,7 @@ describe("a deployment", () => {
   test("is found by another checkout, which sends nothing and prints the lines to paste", async () => {
     const { code, output, errors } = await run([], { DEPLOYER_PRIVATE_KEY: privateKeyOf(devAccount(3)) });
     expect([code, errors]).toEqual([0, ""]);
-    expect(output.match(/ is there$/gm)).toHaveLength(5);
+    expect(output.match(/ was already deployed$/gm)).toHaveLength(5);
     expect(output).toContain("\n0 transactions were sent.");
     const { escrow: own, operator, evaluator } = await deploy();
     const [, first = ""] = /^ESCROW_START_BLOCK=(\d+)$/m.exec(output) ?? [];
