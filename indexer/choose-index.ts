@@ -7,7 +7,7 @@ import { WINDOW_BLOCKS } from "./ledger.ts";
 import { type Deployment, findIndexes, type Queryable } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 
-/** Returns an index's name without its start block: a hash of everything except the chain that decides its rows. */
+/** Returns an index's name without its start block: a hash of everything that decides its rows, except the chain. */
 export function nameOf(settings: IndexerSettings, history: History | null): string {
   const { viewsSchema, scope, startBlock, ownAddresses, escrows, escrowStartBlock } = settings;
   const followed = escrows.length === 0 ? [] : [escrows, escrowStartBlock];

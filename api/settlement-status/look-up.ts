@@ -189,7 +189,7 @@ interface NotFound {
   readonly search: Missing;
 }
 
-/** The search ends soon after `validBefore`, so a nonce that was used long after that may have been unused at that time. */
+/** Without a log, the nonce may have been used later, because the search ends soon after `validBefore`. It was unused then. */
 async function notFound(looking: Looking, { over, reading, search }: NotFound): Promise<Seen> {
   const unused = over === null || search === "later" ? null : await unusedThen(looking, over).catch(() => null);
   return unused === null
