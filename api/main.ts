@@ -14,7 +14,7 @@ import { runJobs } from "./platform/jobs/run-jobs.ts";
 import { eachNetwork, linkLocally, MAIN_NETWORK, type Network } from "./platform/networks.ts";
 import { createService, type Service } from "./service.ts";
 
-// Exported here, so that a test can load the service of any checkout from tools can.
+// Exported so that tools can load the service of any version from this file.
 export { createService };
 
 async function main(): Promise<void> {
@@ -44,7 +44,7 @@ async function main(): Promise<void> {
   if (problem !== null) return fail(problem);
   const fetch: Fetch = (...request) => service.app.fetch(...request);
 
-  // Connections are limited per address only if requests are.
+  // If requests are not counted by address, connections are not either.
   const { connectionOf: clientOf } = createPeers(config.trustedProxies);
   const perAddress = config.rateLimitPerMinute === 0 ? null : { most: MOST_CONNECTIONS, clientOf };
   const servers = [createHttpServer(fetch, { perAddress }), createHttpServer(fetch, { perAddress })];
@@ -90,9 +90,9 @@ async function main(): Promise<void> {
   const stop = async () => {
     log.info({}, "stopping");
     isStopping = true;
-    // A second signal has its default effect and ends the process immediately.
+    // A second signal has its default effect, which is to stop immediately.
     process.off("SIGTERM", stop).off("SIGINT", stop);
-    // Work that is cut off is in the journal and continues after the next start.
+    // Interrupted payments continue after the next start, because they are in the journal.
     setTimeout(end, (config.drainSeconds + config.stopWithinSeconds) * 1000);
     // The jobs keep running meanwhile, because a request may be waiting for one of them.
     await drain(servers, config.drainSeconds * 1000);
@@ -108,7 +108,7 @@ async function main(): Promise<void> {
 
 const LOOK_EVERY_MS = 1_000;
 
-/** Returns the service with the escrow's contracts once a node of their chain responds, or the reason for a failure. */
+/** Completes the service with the escrow's contracts once a node of their chain responds; or returns why it cannot. */
 async function completeWhenRead(
   { chains }: Service,
   { build, log }: { readonly build: () => Promise<Service>; readonly log: Logger },
@@ -124,13 +124,13 @@ async function completeWhenRead(
 
 type Fetch = Service["app"]["fetch"];
 
-/** The limit per client address, limit per sixteenth of a process's connections. */
+/** The limit per client address, one sixteenth of a process's total. */
 const MOST_CONNECTIONS = 256;
 
 const NO_CEILING =
-  "settlements have sent at any gas price, because SETTLEMENT_COST_PERCENT, the share of its price that gas may cost, is 0";
+  "settlements have no cost limit, because SETTLEMENT_COST_PERCENT, the share of its price that one may cost, is 0";
 
-/** Returns null once the servers listen, or an error message with a remedy. */
+/** Returns null once the servers listen; otherwise what to do about the failure. */
 async function listenOr(
   variable: string,
   servers: Parameters<typeof listen>[0],
@@ -150,7 +150,7 @@ const startProblem = (error: unknown): string =>
 function fail(problem: string): void {
   console.error(problem);
   process.exitCode = 1;
-  // Open pools and sockets must not keep a failed process alive.
+  // Open pools and sockets must not keep a process alive that cannot serve.
   setImmediate(() => process.exit(1));
 }
 

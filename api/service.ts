@@ -32,19 +32,19 @@ import { renderProblem } from "./site/error-page.ts";
 import { createSite, passingCode, passingShop } from "./site/index.ts";
 
 export interface ServiceParts extends PlatformParts {
-  /** A buffered log with one line per request. */
+  /** The buffered log with one line per request. */
   readonly access: Logger;
-  /** The time that a request waits for its settlement, in milliseconds. */
+  /** How long a request waits for its settlement to appear, in milliseconds. */
   readonly patienceMs?: number | undefined;
-  /** The delay of a late response in the retry safety test, in milliseconds. */
+  /** The delay of late answers in the retry safety test, in milliseconds. */
   readonly lateMs?: number | undefined;
-  /** The arbiter's wait between two readings. Defaults to the machine's clock. */
+  /** The arbiter's wait between two observations; defaults to the machine's clock. */
   readonly wait?: Parameters<typeof createArbiter>[2]["wait"];
 }
 
 export type Service = Awaited<ReturnType<typeof createService>>;
 
-/** Creates the whole service on one database pool: its slices, their route table, and their jobs. */
+/** Creates the whole service on one database pool: its slices, the table of their routes, and their jobs. */
 export async function createService(config: Config, pool: pg.Pool, parts: ServiceParts) {
   const { patienceMs, lateMs, wait, access } = parts;
   const platform = await createPlatform(config, pool, parts);
@@ -96,7 +96,7 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
     verdict: async (id: string) => (await arbiter.arbiter.get(id)) !== null,
     evaluation: async (payment: string) => (await escrow.escrow.evaluation(payment as `0x${string}`)) !== null,
   };
-  // The only route table. Mounting, 402 terms, and every published list derive from it.
+  // The only table. Mounting, 402 terms, and every published list derive from it.
   const table = () => routes;
   const routes: readonly Listed[] = [
     ...site.home(table),
@@ -105,7 +105,7 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
     ...purchases.routes(table),
     ...discovery.documents(table),
     ...site.guides(table),
-    // Before the records' routes, whose paths they share.
+    // Before the records, whose paths they share.
     ...log.proofs(exists),
     ...certificates.routes,
     ...sellers.routes,
@@ -147,8 +147,8 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
     escrow: escrow.escrow,
     upkeep: certificates.upkeep,
     /**
-     * Whether the escrow contracts could not service is then read. Build the service again once
-     * a node of Base responds.
+     * Whether the escrow contracts could not be read, and Base's nodes are held. The service is then built again once
+     * one responds.
      */
     isUnread,
   };

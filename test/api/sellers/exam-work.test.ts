@@ -43,7 +43,7 @@ test("Only one process takes an exam, and an origin accepts no second order unti
   expect(new Set(all.map((exam) => exam?.order.id))).toEqual(new Set([first.id, other.id, undefined]));
   const run = all.find((exam) => exam?.order.id === first.id)?.run ?? "";
   await createExamStore(pool).complete(first.id, run, sampleResult({ endedAt: new Date() }));
-  const found = await createExamWork(pool).state(origin);
+  const found = await createExamWork(pool).originState(origin);
   expect(found).toMatchObject({ isOpen: false, restsFor: expect.any(Number) });
   expect(found.restsFor).toBeGreaterThan(500);
 });

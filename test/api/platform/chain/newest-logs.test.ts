@@ -73,9 +73,9 @@ test.each([
     const [number, time] = [await headNumber(), base.unixNow()];
     const newestLogs = begin(accepted);
     base.calls.reset();
-    expect(await glance(expectedOf(signed, number - most + OVERLAP), { number, time })).toBeNull();
+    expect(await newestLogs(expectedOf(signed, number - most + OVERLAP), { number, time })).toBeNull();
     expect(base.calls.total()).toBe(0);
-    expect(await glance(expectedOf(signed, number - most + OVERLAP + 1), { number, time })).toMatchObject({
+    expect(await newestLogs(expectedOf(signed, number - most + OVERLAP + 1), { number, time })).toMatchObject({
       settlement: { transaction },
     });
   },
