@@ -42,7 +42,7 @@ describe("API process with a wrong escrow configuration", () => {
     [
       "an operator over other contracts",
       async () => ({ ESCROW_ADDRESSES: await strangeOperator(), ARBITER_PRIVATE_KEY: ARBITER_KEY }),
-      /^The service cannot start: ESCROW_ADDRESSES is wrong: the operator 0x[0-9a-f]{40} stands on 0x[0-9a-fA-F]{40} and 0x[0-9a-fA-F]{40}; expected base\/commerce-payments version 1\.0, 0xBdEA\w+ and 0x0E3d\w+$/,
+      /^The service cannot start: ESCROW_ADDRESSES is wrong: the operator 0x[0-9a-f]{40} uses 0x[0-9a-fA-F]{40} and 0x[0-9a-fA-F]{40}; expected base\/commerce-payments version 1\.0, 0xBdEA\w+ and 0x0E3d\w+$/,
     ],
   ])("The process exits with one clear message for %s", async (_, env, expected) => {
     const message = await refused(await env());

@@ -139,14 +139,14 @@ test("Only one of five simultaneous orders for an origin is charged, and a quote
   const record = await ended(service.url, sold?.body.id);
   expect(record).toMatchObject({ status: "complete", certified: false, level: null, refund: null });
   expect(await chain.usdcBalance(examiner)).toBe(ours);
-  // A later payment has to wait while the origin is left alone.
+  // A later payment has to wait until the origin can be examined again.
   const [one] = signed.filter((_, place) => answers[place]?.status === 503);
   const later = await post(
     `${service.url}/test/seller`,
     { "content-type": "application/json", ...v2(one as Signed) },
     body,
   );
-  expect([later.status, later.text]).toEqual([503, expect.stringContaining("left alone")]);
+  expect([later.status, later.text]).toEqual([503, expect.stringContaining("cannot be examined again yet")]);
 });
 
 test("If the consent line is gone when the exam begins, the seller gets no request, and the order is not refunded", async () => {
