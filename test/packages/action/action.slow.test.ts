@@ -37,14 +37,14 @@ async function newKey(atomic = 2_000_000n): Promise<{ readonly key: Hex; readonl
   return { key, wallet };
 }
 
-/** A service that answers as it likes. */
+/** A service that returns whatever the listener sends. */
 async function impostor(listener: RequestListener): Promise<{ "base-url": string }> {
   const server = await serveHttp(listener, "localhost");
   onTestFinished(server.stop);
   return { "base-url": server.url };
 }
 
-test("its metadata is whole: every input reaches the script, every output comes from it, and what is paid with is installed", async () => {
+test("Every input reaches the script, every output comes from it, and every package that it imports is installed", async () => {
   const { using, steps } = metadata.runs;
   expect(using).toBe("composite");
   const handed = Object.values(steps.at(-1)?.env ?? {}).flatMap((value) => /inputs\.([\w-]+)/.exec(value)?.[1] ?? []);
@@ -72,8 +72,10 @@ test("its metadata is whole: every input reaches the script, every output comes 
 
 const [BASIC, SUITE] = [formatUsd(PRICES.basic), formatUsd(PRICES.suite)];
 
-describe("on a schedule", () => {
-  test("certify pays once, and again only when the certificate is about to expire", { timeout: 60_000 }, async () => {
+describe("a scheduled run", () => {
+  test("The certify command pays once, and again only when the certificate is about to expire", {
+    timeout: 60_000,
+  }, async () => {
     const { key, wallet } = await newKey();
     const first = await certify(key);
     expect(first).toMatchObject({ code: 0, outputs: { verified: "true", paid: BASIC } });
@@ -90,7 +92,7 @@ describe("on a schedule", () => {
     for (const { log, summary } of [first, second, renewed]) expect(log + summary).not.toContain(key.slice(2));
   });
 
-  test("certify runs the suite, and pays no more than it may", async () => {
+  test("The certify command runs the suite only if its price is within max-price", async () => {
     const { key, wallet } = await newKey();
     const refused = await certify(key, { test: "suite" });
     expect(refused).toMatchObject({
@@ -101,7 +103,7 @@ describe("on a schedule", () => {
     expect((await certify(key, { test: "suite", "max-price": SUITE })).outputs.paid).toBe(SUITE);
   });
 
-  test("certify says that a wallet without money was not charged", async () => {
+  test("The certify command reports that a wallet without money was not charged", async () => {
     const { key } = await newKey(0n);
     expect(await certify(key)).toMatchObject({
       code: 1,
@@ -109,18 +111,18 @@ describe("on a schedule", () => {
     });
   });
 
-  test("certify and verify fail for a wallet with a current FAIL, which no certificate makes up for", async () => {
+  test("The certify and verify commands fail for a wallet with a current FAIL, even with a certificate", async () => {
     const seeder = boardSeeder(service.database);
     onTestFinished(() => seeder.stop());
     const failed = { product: "scam", result: "fail", issuedAt: new Date() } as const;
-    const said = (wallet: string) =>
+    const refusalFor = (wallet: string) =>
       `::error::The wallet ${wallet} is not verified: FAIL in scam: ${service.url}/verify?wallet=${wallet}`;
     const uncertified = await newKey();
     await seeder.add({ ...failed, wallet: uncertified.wallet.toLowerCase() as Hex });
     expect(await certify(uncertified.key)).toMatchObject({
       code: 1,
       outputs: { verified: "false", paid: "0.00" },
-      log: `${said(uncertified.wallet)}. Nothing was paid: no certificate makes up for a FAIL.\n`,
+      log: `${refusalFor(uncertified.wallet)}. Nothing was paid: no certificate makes up for a FAIL.\n`,
     });
     expect(await settlements(chain, uncertified.wallet)).toEqual([]);
 
@@ -131,14 +133,14 @@ describe("on a schedule", () => {
     expect({ code, outputs, log }).toMatchObject({
       code: 1,
       outputs: { verified: "false", paid: "0.00" },
-      log: `${said(wallet)}\n`,
+      log: `${refusalFor(wallet)}\n`,
     });
     expect(summary).toContain(`Not verified: \`${wallet}\``);
-    expect(await verify(wallet, { require: "can_pay" })).toMatchObject({ code: 1, log: `${said(wallet)}\n` });
+    expect(await verify(wallet, { require: "can_pay" })).toMatchObject({ code: 1, log: `${refusalFor(wallet)}\n` });
     expect(await settlements(chain, wallet)).toHaveLength(1);
   });
 
-  test("certify signs nothing for another token or network, or for terms that the stock client would misread", async () => {
+  test("The certify command signs nothing for another token or network, or for terms that the stock client would misread", async () => {
     const { key } = await newKey();
     const [record, unpaid] = [
       await (await fetch(`${service.url}/verify?wallet=${devAccount(7).address}`)).text(),
@@ -169,7 +171,7 @@ describe("on a schedule", () => {
   });
 });
 
-test("with a log policy, its steps in a repository of one's own install what a proof is checked with, and check it", async () => {
+test("With a log policy, the action's steps install what a proof check needs in another repository, and check the proof", async () => {
   const [repository, registry] = [await mkdtemp(join(tmpdir(), "repository-")), await startRegistry()];
   onTestFinished(() => rm(repository, { recursive: true, force: true }));
   onTestFinished(registry.stop);
@@ -189,7 +191,7 @@ test("with a log policy, its steps in a repository of one's own install what a p
     code: 0,
     outputs: { verified: "true", log: "proven", "log-wallet": "nothing" },
   });
-  // Another log of that name is none that the step was told to trust.
+  // Another log with the same name is not one that the step trusts.
   const foreign = policy.replace(/^log (\S+)/, `log ${noteSigner(`${new URL(service.url).host}/log`, 9).key.vkey}`);
   expect(await runAction({ ...given, "log-policy": foreign }, copy)).toMatchObject({
     code: 1,
@@ -205,7 +207,7 @@ async function policyOf(certUrl = ""): Promise<string> {
   return ((await (await fetch(`${service.url}/log`)).json()) as { policy: string }).policy;
 }
 
-test("a copy of its folder alone, in somebody else's repository, is the whole action", async () => {
+test("A copy of the action's folder works alone in another repository", async () => {
   const repository = await mkdtemp(join(tmpdir(), "vendored-"));
   onTestFinished(() => rm(repository, { recursive: true, force: true }));
   const copy = join(repository, ".github/actions/agent-payment-trust");
@@ -220,8 +222,8 @@ test("a copy of its folder alone, in somebody else's repository, is the whole ac
   });
 });
 
-describe("on a pull request", () => {
-  test("verify passes for a verified wallet, and fails for a capability that it lacks", async () => {
+describe("a pull request", () => {
+  test("The verify command passes for a verified wallet and fails for a capability that the wallet lacks", async () => {
     const { key, wallet } = await newKey();
     const certified = await certify(key);
     expect(await verify(wallet, { require: "can_pay" })).toMatchObject({
@@ -240,7 +242,7 @@ describe("on a pull request", () => {
     expect(lacking.log).toMatch(/^::error::The wallet 0x\w+ has no fresh PASS for scam_resistance: /);
   });
 
-  test("verify fails for an unknown wallet, and says where its record is", async () => {
+  test("The verify command fails for an unknown wallet and prints the URL of its record", async () => {
     const { wallet } = await newKey(0n);
     expect(await verify(wallet)).toMatchObject({
       code: 1,
@@ -249,7 +251,7 @@ describe("on a pull request", () => {
     });
   });
 
-  test("an answer that is not a record fails the step, in one line that cannot command the runner", async () => {
+  test("A response that is not a record fails the step, with one line that cannot command the runner", async () => {
     const other = await impostor((_request, response) => void response.end('{"verified": "true"}'));
     const { code, log } = await verify(devAccount(1).address, other);
     expect([code, log]).toEqual([
@@ -271,13 +273,13 @@ test.for([
   [{ command: "certify", test: "scam" }, 'test is "scam"; expected basic or suite.'],
   [{ command: "certify", "max-price": "1e3", "payer-private-key": "0x1" }, 'max-price is "1e3"'],
   [{ command: "certify", "payer-private-key": "0xsecret" }, "payer-private-key is not a key"],
-] as const)("the inputs %j are refused", async ([inputs, words]) => {
+] as const)("The inputs %j are refused", async ([inputs, words]) => {
   const { code, log } = await runAction({ ...base(), ...inputs });
   expect([code, log]).toEqual([1, expect.stringContaining(`::error::${words}`)]);
   expect(log).not.toContain("0xsecret");
 });
 
-test("no other action is used, and only the action's own folder gets a Node", async () => {
+test("The action uses no other action, and Node is installed only in the action's own folder", async () => {
   expect(metadata.runs.steps.filter(({ uses }) => uses !== undefined)).toEqual([]);
   const work = await mkdtemp(join(tmpdir(), "action-node-"));
   onTestFinished(() => rm(work, { recursive: true, force: true }));

@@ -21,7 +21,7 @@ await chain.fund(privateKeyToAddress(key), 100_000n);
 const examine = (inputs: Readonly<Record<string, string>>, action = ACTION, runner = {}) =>
   runAction({ command: "examine", rpc: chain.rpcUrl, "payer-private-key": key, ...inputs }, action, runner);
 
-test("a good seller reaches the level, and the whole report is in a file", async () => {
+test("A good seller reaches the level, and the full report is written to a file", async () => {
   const shop = await forFile(openShop(chain));
   const given = {
     url: `${shop.url}/haiku`,
@@ -43,7 +43,7 @@ test("a good seller reaches the level, and the whole report is in a file", async
   expect(log + summary + report).not.toContain(key.slice(2));
 });
 
-test("a seller below the level fails the step with the failing check, in one line that cannot command the runner", async () => {
+test("A seller below the level fails the step, with one line that names the failing check and cannot command the runner", async () => {
   const shop = await forFile(openShop(chain, "public cache"));
   const { code, log, outputs, summary } = await examine({ url: `${shop.url}/haiku` });
   expect([code, outputs]).toEqual([1, { level: "safe", report: "seller-exam.json", failing: "caching" }]);
@@ -53,7 +53,7 @@ test("a seller below the level fails the step with the failing check, in one lin
   expect(summary).toMatch(/\| caching \| fail \| not so: `` A shared cache may not store the paid answer, [^`]+`` \|/);
 });
 
-test("a seller's words reach the log, the summary and the outputs without commanding anybody", async () => {
+test("Text from the seller reaches the log, the summary, and the outputs without commanding the runner", async () => {
   const url = "http://x/\n::set-output name=level::full\n##[set-output name=level;]full\u001b[2J\u202e`|<script>";
   const shop = await forFile(
     openShop(
@@ -68,13 +68,13 @@ test("a seller's words reach the log, the summary and the outputs without comman
   expect(summary.split("\n").filter((line) => line.startsWith("| terms"))).toHaveLength(1);
 });
 
-test("an account without money is no verdict, and the step says what it lacks", async () => {
+test("An account without money gets no verdict, and the step reports what the account lacks", async () => {
   const shop = await forFile(openShop(chain));
   const { code, log } = await examine({ url: `${shop.url}/haiku`, "payer-private-key": generatePrivateKey() });
   expect([code, log]).toEqual([1, expect.stringMatching(/^::error::The exam could not be held.* has 0 USDC/)]);
 });
 
-test("its steps, run as in a repository of one's own, install what an exam needs", { timeout: 240_000 }, async () => {
+test("The action's steps install what an exam needs in another repository", { timeout: 240_000 }, async () => {
   const [repository, registry] = [await mkdtemp(join(tmpdir(), "repository-")), await startRegistry()];
   onTestFinished(() => rm(repository, { recursive: true, force: true }));
   onTestFinished(registry.stop);
@@ -99,7 +99,7 @@ test("its steps, run as in a repository of one's own, install what an exam needs
   expect([code, outputs.level], log).toEqual([0, "full"]);
 });
 
-test("that seller is accepted where safe is enough, and GitHub is told to hide the key", async () => {
+test("The same seller is accepted where safe is enough, and GitHub masks the key", async () => {
   const shop = await forFile(openShop(chain, "public cache"));
   const { code, log } = await examine({ url: `${shop.url}/haiku`, level: "safe" }, ACTION, { GITHUB_ACTIONS: "true" });
   expect([code, log.split("\n").filter((line) => line.includes(key.slice(2)))], log).toEqual([
@@ -109,14 +109,14 @@ test("that seller is accepted where safe is enough, and GitHub is told to hide t
   expect(log).toMatch(/^level: safe\nreport: seller-exam.json\nfailing: caching$/m);
 });
 
-test("a seller who asks for too much is not paid, and the step says why", async () => {
+test("A seller who asks for too much is not paid, and the step reports why", async () => {
   const shop = await forFile(openShop(chain));
   const { code, log, outputs } = await examine({ url: `${shop.url}/haiku`, "max-price": "0.0009" });
   expect([code, outputs.level, outputs.failing]).toEqual([1, "none", ""]);
   expect(log).toContain("full is wanted: an entry asks for 0.001 USDC, and the ceiling is 0.0009 USDC");
 });
 
-test("a node that does not answer is no verdict, and its URL stays out of the log", async () => {
+test("With an unreachable node there is no verdict, and the node's URL stays out of the log", async () => {
   const { code, log } = await examine({
     url: "http://127.0.0.1:9/haiku",
     rpc: "http://127.0.0.1:9/secret-of-the-provider",
@@ -128,7 +128,7 @@ test("a node that does not answer is no verdict, and its URL stays out of the lo
   expect(log).not.toContain("secret-of-the-provider");
 });
 
-test("a copy of its folder alone says which folders it lacks", async () => {
+test("A copy of the action's folder alone reports which folders it needs", async () => {
   const repository = await mkdtemp(join(tmpdir(), "vendored-"));
   onTestFinished(() => rm(repository, { recursive: true, force: true }));
   const copy = join(repository, ".github/actions/agent-payment-trust");
@@ -157,15 +157,15 @@ test.for([
   [{ url, level: "gold" }, 'level is "gold"; expected full or safe.'],
   [{ url, report: "" }, 'report is ""; expected a file name.'],
   [{ url, "payer-private-key": "0xsecret" }, "payer-private-key is not a key"],
-] as const)("the inputs %j of an exam are refused", ([inputs, words]) => {
+] as const)("The inputs %j of an exam are refused", ([inputs, words]) => {
   const given = { command: "examine", rpc: chain.rpcUrl, "payer-private-key": key, ...inputs };
   const named = Object.entries({ ...defaults, ...given }).map(([name, value]) => [variable(name), value]);
-  let said = "";
+  let message = "";
   try {
     readInputs(Object.fromEntries(named));
   } catch (error) {
-    said = (error as Error).message;
+    message = (error as Error).message;
   }
-  expect(said).toContain(words);
-  expect(said).not.toContain("0xsecret");
+  expect(message).toContain(words);
+  expect(message).not.toContain("0xsecret");
 });

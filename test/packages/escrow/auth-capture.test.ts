@@ -63,7 +63,7 @@ interface Wire {
   readonly payload: Record<string, unknown> & { readonly authorization: Record<string, unknown> };
 }
 
-/** What the stock client makes of an offer, as it travels. */
+/** The stock client's payment for an offer, as sent in the header. */
 async function signed(offer: Offer, nowMs: number): Promise<Wire> {
   const accepted = requirements(offer, nowMs);
   const { payload } = await new AuthCaptureEvmScheme(payer).createPaymentPayload(2, accepted);
@@ -76,17 +76,17 @@ function read({ accepted, payload }: Wire): AuthCapturePayment {
   return { ...parsed, accepted };
 }
 
-/** The code of the first check that refuses a payment, from its shape to its nonce; null if none does. */
+/** The code of the first check that refuses a payment, from its shape to its nonce, or null if it passes. */
 function codeOf(wire: Wire, offer: Offer, at: Pick<Checked, "nowMs" | "checksExpiry">): string | null {
   const parsed = parseAuthCapture(wire.payload);
-  const said =
+  const error =
     "malformed" in parsed
       ? parsed.malformed
       : mismatch({ payment: { ...parsed, accepted: wire.accepted }, offer, ...at });
-  return said === null ? null : (/^invalid_auth_capture_evm_(\w+): ./.exec(said)?.[1] ?? `no code: ${said}`);
+  return error === null ? null : (/^invalid_auth_capture_evm_(\w+): ./.exec(error)?.[1] ?? `no code: ${error}`);
 }
 
-test("the offer is the scheme's, deadlines and rates as JSON numbers", () => {
+test("The offer is the scheme's, with deadlines and rates as JSON numbers", () => {
   expect(requirements(OFFER, 1_800_000_000_001)).toEqual({
     scheme: "auth-capture",
     network: "eip155:8453",
@@ -112,8 +112,8 @@ test("the offer is the scheme's, deadlines and rates as JSON numbers", () => {
   });
 });
 
-describe("what the stock client signs", () => {
-  test("matches any offer, and once held it does so ever after", async () => {
+describe("a payment that the stock client signs", () => {
+  test("It matches any offer, and still matches at any later time once it is held", async () => {
     await fc.assert(
       fc.asyncProperty(anOffer, fc.nat(10 ** 9), async (offer, laterMs) => {
         const now = Date.now();
@@ -125,7 +125,7 @@ describe("what the stock client signs", () => {
     );
   });
 
-  test("is the payer's signature of the terms rebuilt from it", async () => {
+  test("It is the payer's signature of the terms rebuilt from it", async () => {
     const wire = await signed(OFFER, Date.now());
     const payment = read(wire);
     const { authorization, signature } = payment;
@@ -137,7 +137,7 @@ describe("what the stock client signs", () => {
     expect(await recoverTypedDataAddress({ ...typedData, signature })).toBe(payer.address);
   });
 
-  test("may take up to an hour after the offer", async () => {
+  test("It is accepted up to an hour after the offer", async () => {
     const now = Date.now();
     const wire = await signed(OFFER, now - 3500_000);
     expect(codeOf(wire, OFFER, atOnce(now))).toBeNull();
@@ -171,7 +171,7 @@ const permit2 = (wire: Wire): Wire => {
 const TEXTS = ["name", "version", "operatorType", "paymentFlow", "captureMode", "assetTransferMethod"];
 const ADDRESSES = ["authCaptureEscrow", "captureAuthorizer", "feeRecipient"];
 
-/** One change for each lie about a field, in the order in which they are found. */
+/** One false value per field, in the order in which the checks find them. */
 const CHANGES: readonly Change[] = [
   ["payload_format", payload({ salt: undefined })],
   ["payload_format", payload({ salt: `0x${"11".repeat(33)}` })],
@@ -218,18 +218,18 @@ const CHANGES: readonly Change[] = [
   ["signature", authorization({ validAfter: "1" })],
 ];
 
-describe("a lie", () => {
+describe("a false field", () => {
   const NOW_MS = Date.now();
   const NOW = Math.floor(NOW_MS / 1000);
   const wire = signed(OFFER, NOW_MS);
 
-  test("about any field is refused with that field's code", async () => {
+  test("Every false field is refused with that field's code", async () => {
     const honest = await wire;
     for (const [index, [code, change]] of CHANGES.entries())
       expect(`${index} ${codeOf(change(honest, NOW), OFFER, atOnce(NOW_MS))}`).toBe(`${index} ${code}`);
   });
 
-  test("that the client signs for another merchant, amount, fee or token is found by the nonce", async () => {
+  test("A signature for another merchant, amount, fee, or token is refused by its nonce", async () => {
     const lies = [{ merchant: OTHER }, { price: 1n }, { escrow: { ...OFFER.escrow, address: OTHER } }] as const;
     for (const lie of lies) {
       const lied = await signed({ ...OFFER, ...lie }, NOW_MS);
@@ -239,27 +239,27 @@ describe("a lie", () => {
     }
   });
 
-  test("hides no other: of two, the one that the order names first is told", async () => {
+  test("Two false fields are reported by the code of the one that is checked first", async () => {
     const honest = await wire;
     const order = [...new Set(CHANGES.map(([code]) => code))];
     const index = fc.nat(CHANGES.length - 1);
     await fc.assert(
       fc.property(index, index, (one, other) => {
         const [first, second] = [CHANGES[one], CHANGES[other]] as [Change, Change];
-        // Both change the same field, or the second takes away what the first changed.
+        // Skip pairs that change the same field, and pairs where the second undoes the first.
         const both = second[1](first[1](honest, NOW), NOW);
         const alone = [first, second].map(([, change]) => JSON.stringify(change(honest, NOW)));
         fc.pre(!alone.includes(JSON.stringify(both)));
-        const told = codeOf(both, OFFER, atOnce(NOW_MS)) ?? "none";
+        const reported = codeOf(both, OFFER, atOnce(NOW_MS)) ?? "none";
         const earliest = Math.min(order.indexOf(first[0]), order.indexOf(second[0]));
-        expect(order.indexOf(told)).toBeLessThanOrEqual(earliest);
-        expect(order).toContain(told);
+        expect(order.indexOf(reported)).toBeLessThanOrEqual(earliest);
+        expect(order).toContain(reported);
       }),
       { numRuns: 300 },
     );
   });
 
-  test("is no lie when only the letter case of an address differs", async () => {
+  test("An address that differs only in letter case is accepted", async () => {
     const lower = extra({ captureAuthorizer: OPERATOR.toLowerCase() })(await wire);
     expect(codeOf(accepted({ payTo: OFFER.merchant.toLowerCase() })(lower), OFFER, atOnce(NOW_MS))).toBeNull();
   });
@@ -271,13 +271,13 @@ describe("a wallet without code", () => {
   const wrapped = serializeErc6492Signature({ address: FACTORY, data: "0x1234", signature });
   const MAGIC = "6492".repeat(16);
 
-  test("is let through with a known factory only; by default none is known", () => {
+  test("It is accepted only with a known factory, and by default no factory is known", () => {
     expect(wrongFactory(wrapped, [])).toMatch(/^invalid_auth_capture_evm_erc6492_factory_not_allowed: .*none/);
     expect(wrongFactory(wrapped, [OTHER])).toMatch(/erc6492_factory_not_allowed: .*c0ffee05.*accepted: 0x9999/i);
     expect(wrongFactory(wrapped, [OTHER, getAddress(FACTORY)])).toBeNull();
   });
 
-  test("that names no factory is refused; other signatures need none", () => {
+  test("A wrapped signature without a factory is refused, and other signatures need none", () => {
     expect(wrongFactory(`0x1234${MAGIC}`, [FACTORY])).toMatch(/^invalid_auth_capture_evm_signature: /);
     expect(wrongFactory(signature, [])).toBeNull();
   });
@@ -289,6 +289,6 @@ test.each([
   ["AfterPreApprovalExpiry", "AfterPreApprovalExpiry(2, 1)", "authorization_expired"],
   ["InvalidExpiries", "InvalidExpiries(1, 2, 3)", "deadline_ordering"],
   ["Error", "FiatTokenV2: invalid signature", "simulation_failed"],
-])("a hold that reverts with %s (%s) is a %s", (name, text, code) => {
+])("A hold that reverts with %s (%s) is reported as %s", (name, text, code) => {
   expect(revertCode({ name, text })).toBe(code);
 });

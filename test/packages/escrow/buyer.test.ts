@@ -34,7 +34,7 @@ const buyer = () => newBuyer(scene.chain, 10_000_000n);
 const stranger: Address = "0x00000000000000000000000000000000c0ffee99";
 
 describe("with the stock client", () => {
-  test("its own limit holds: 1 USD a payment, unless the buyer says otherwise", async () => {
+  test("The stock client's limit of $1 per payment applies unless the buyer raises it", async () => {
     const [dear, payer] = [await openShop(scene, haiku, { price: "1.01" }), await buyer()];
     await expect(buyFrom(dear, payer)).rejects.toThrow(/spendControls\.maxAmountPerPayment \(\$1, including USDC\)/);
     expect(await holdsBy(scene, payer.address)).toBe(0);
@@ -43,7 +43,7 @@ describe("with the stock client", () => {
     expect((await wrapFetchWithPayment(dear.fetch, client)(SHOP, { method: "POST" })).status).toBe(200);
   });
 
-  test("a token that is not Circle's USDC is refused, unless its spending controls allow it", async () => {
+  test("A token other than Circle's USDC is refused unless the client's spending controls allow it", async () => {
     const { findDefaultAsset } = EscrowScheme.prototype;
     const { address } = scene.chain.network.usdc;
     expect(findDefaultAsset(getAddress(address), "eip155:8453")).toMatchObject({ decimals: 6, symbol: "USDC" });
@@ -61,7 +61,7 @@ describe("with the stock client", () => {
     expect((await buy()).status).toBe(402);
   });
 
-  test("the buyer's own limits hold too, and nothing is signed", async () => {
+  test("The buyer's own limits also apply, and nothing is signed above them", async () => {
     const payer = await buyer();
     await expect(buyFrom(shop, payer, { maxAmount: "0.099999" })).rejects.toThrow(/amount is "100000"/);
     await expect(buyFrom(shop, payer, { escrows: [stranger] })).rejects.toThrow(/extra\.escrowAddress is/);
@@ -70,7 +70,7 @@ describe("with the stock client", () => {
     expect(response.status).toBe(200);
   });
 
-  test("two payments for the same thing are two holds", async () => {
+  test("Two payments for the same resource are two holds", async () => {
     const payer = await buyer();
     const [first, second] = [await buyFrom(shop, payer), await buyFrom(shop, payer)];
     expect(first.id).not.toBe(second.id);
@@ -78,7 +78,7 @@ describe("with the stock client", () => {
   });
 });
 
-test("a smart wallet buys by its owner's signature (ERC-1271), and a stranger's buys nothing", async () => {
+test("A smart wallet buys with its owner's signature (ERC-1271), and a stranger's signature buys nothing", async () => {
   const [owner, other] = [await buyer(), await buyer()];
   const wallet = await deployWallet(scene.chain, owner.address);
   await scene.chain.fund(wallet.address, 1_000_000n);
@@ -99,7 +99,7 @@ const unpaid = async (from = shop, url = SHOP) => {
   return { response, header, challenge, offers: info?.offers ?? [] };
 };
 
-test("the merchant's account signs an offer for each of its terms, which the stock library verifies", async () => {
+test("The merchant's account signs one offer per scheme, and the stock library verifies each", async () => {
   const { challenge, offers } = await unpaid();
   expect(offers.map(({ acceptIndex }) => acceptIndex)).toEqual([0, 1]);
   for (const [index, { scheme, network, asset, payTo, amount }] of challenge.accepts.entries()) {
@@ -110,7 +110,7 @@ test("the merchant's account signs an offer for each of its terms, which the sto
   }
 });
 
-test("neither the 402 nor the payment of a stock client that echoes it takes 4 KB", async () => {
+test("The 402 header and the payment of a stock client that echoes it are both below 4 KB", async () => {
   const { header, challenge } = await unpaid();
   const client = new x402Client().register(
     "eip155:*",
@@ -127,7 +127,7 @@ test.each([
   ["a host name of 60 letters", `https://${HOST}/haiku`, "A haiku"],
   ["a long description", `https://${HOST}/haiku`, "Haiku über alles. ".repeat(200)],
   ["a long query", `https://${HOST}/haiku?about=${"pond".repeat(700)}`, "A haiku"],
-])("with %s, the header blocks of 402 and 200 stay below 4,000 bytes", async (_, url, description) => {
+])("With %s, the header blocks of the 402 and the 200 stay below 4,000 bytes", async (_, url, description) => {
   const named = await openShop(scene, haiku, { description });
   const { response, challenge } = await unpaid(named, url);
   expect(challenge.accepts.map(({ scheme }) => scheme)).toEqual(["auth-capture", "commerce"]);
@@ -139,7 +139,7 @@ test.each([
   }
 });
 
-test("the offers that do not fit in the header are in the body, for the stock library to verify", async () => {
+test("Offers that do not fit in the header are in the body, where the stock library verifies them", async () => {
   const { response, offers: inHeader } = await unpaid(shop, `https://${HOST}/haiku`);
   expect(inHeader).toEqual([]);
   const { extensions } = (await response.json()) as {
@@ -150,7 +150,7 @@ test("the offers that do not fit in the header are in the body, for the stock li
   for (const offer of offers) expect((await verifyOfferSignatureEIP712(offer)).signer).toBe(shop.account.address);
 });
 
-test("what was released has a receipt by who was paid", async () => {
+test("A released payment has a receipt signed by the merchant that was paid", async () => {
   const buyer = await newBuyer(scene.chain);
   const { response, header } = await buyFrom(shop, buyer);
   expect(response.status).toBe(200);
@@ -168,14 +168,14 @@ test("what was released has a receipt by who was paid", async () => {
   expect(replay.headers.get("payment-response")).toBe(response.headers.get("payment-response"));
 });
 
-test("what was refunded has none", async () => {
+test("A refunded payment has no receipt", async () => {
   const broken = await openShop(scene, (c) => c.json({ error: "out of haiku" }, 500));
   const { response } = await buyFrom(broken, await newBuyer(scene.chain));
   expect(response.headers.get("x-escrow-decision")).toBe("refund");
   expect(extractReceiptFromResponse(response)).toBeUndefined();
 });
 
-test("an account that cannot sign sells without offers, and the log says so", async () => {
+test("A merchant whose account cannot sign sells without offers, and the failure is logged", async () => {
   const account = privateKeyToAccount(generatePrivateKey());
   const mute = { ...account, signTypedData: () => Promise.reject(new Error("the signer is locked")) };
   const silent = await openShop(scene, haiku, { account: mute as typeof account });
@@ -184,11 +184,11 @@ test("an account that cannot sign sells without offers, and the log says so", as
   expect(silent.logged).toEqual([expect.stringMatching(/could not be signed.*locked/)]);
 });
 
-test("a merchant that does not want to sign does not", async () => {
+test("A merchant with signsOffers set to false sends no signed offers", async () => {
   expect((await unpaid(await openShop(scene, haiku, { signsOffers: false }))).offers).toEqual([]);
 });
 
-test("with an origin, what is signed names it, whatever host the request names", async () => {
+test("With an origin, signed offers name it no matter which host the request names", async () => {
   const named = await openShop(scene, haiku, { origin: "https://shop.example" });
   const { challenge, offers } = await unpaid(named, "http://evil.example:81/haiku?x=1");
   expect(challenge.resource?.url).toBe("https://shop.example/haiku?x=1");

@@ -55,8 +55,8 @@ const statusOf = async ({ id }: Bought, pays: Pays) => {
   return (await readPayment(chain.client, escrow.address, id)).status;
 };
 
-describe.each<Pays>(["commerce", "auth-capture"])('a shop with a window, paid by "%s"', (pays) => {
-  test("its buyer contests what was promised and gets the money back", async () => {
+describe.each<Pays>(["commerce", "auth-capture"])('a shop with a contest window, paid by "%s"', (pays) => {
+  test("The buyer contests a broken promise and gets the money back", async () => {
     const buyer = await newBuyer(chain);
     const bought = await buyFrom(shop, buyer, { pays });
     const { response, id, decision } = bought;
@@ -74,8 +74,8 @@ describe.each<Pays>(["commerce", "auth-capture"])('a shop with a window, paid by
   });
 });
 
-test("a merchant that answers its buyer otherwise than the arbiter is shown by its own signature", async () => {
-  // The shop's server sends another body than its middleware forwarded, with what it signed for that one.
+test("A merchant that sends its buyer another response than the arbiter's is exposed by its own signature", async () => {
+  // The shop's server sends another body than its middleware forwarded, with the signature for that other body.
   const buyer = await newBuyer(chain);
   const honest = await buyFrom(shop, buyer);
   const twice = await openShop({ chain, arbiter }, (c) => c.json({ haiku: "A frog jumps in" }), {
@@ -90,7 +90,7 @@ test("a merchant that answers its buyer otherwise than the arbiter is shown by i
   expect(outcome).toMatchObject({ decision: "refund", rule: "claim_false" });
 });
 
-test("a wallet's contract contests by its owner's signature (ERC-1271), and by nobody else's", async () => {
+test("A wallet contract contests with its owner's signature (ERC-1271), and with no other signature", async () => {
   const owner = privateKeyToAccount(generatePrivateKey());
   const { address } = await deployWallet(chain, owner.address);
   await chain.fund(address, 1_000_000n);
@@ -105,7 +105,7 @@ test("a wallet's contract contests by its owner's signature (ERC-1271), and by n
   expect([await statusOf(bought, "auth-capture"), await chain.usdcBalance(address)]).toEqual(["refunded", 1_000_000n]);
 });
 
-test("a shop without a window sends nothing to contest", async () => {
+test("A shop without a window sends nothing to contest", async () => {
   const plain = await openShop({ chain, arbiter }, haiku);
   const bought = await buyFrom(plain, await newBuyer(chain));
   expect([...bought.response.headers.keys()].filter((name) => /x-escrow-(contest|delivery)/.test(name))).toEqual([]);
@@ -113,7 +113,7 @@ test("a shop without a window sends nothing to contest", async () => {
   expect(await statusOf(bought, "commerce")).toBe("released");
 });
 
-test("buyers get the delivery signed, as it was forwarded; their silence releases it when the window closes", async () => {
+test("Buyers get the signed delivery as forwarded, and it is released when the window closes without a contest", async () => {
   const buyers = [await newBuyer(chain), await newBuyer(chain)] as const;
   const bought = [
     { pays: "commerce" as const, buyer: buyers[0], ...(await buyFrom(shop, buyers[0])) },
@@ -167,7 +167,7 @@ const offerOf = (pays: Pays, contest?: Offer["contest"]): Offer => ({
   contest,
 });
 
-/** What a buyer's client makes of an offer: our own for the escrow, the stock one for the operator. */
+/** The client's payment for an offer: our client for the escrow, the stock client for the operator. */
 async function paid(pays: Pays, accepted: ReturnType<typeof requirements>) {
   const scheme = pays === "commerce" ? new EscrowScheme(payer) : new AuthCaptureEvmScheme(payer);
   const { payload } = await scheme.createPaymentPayload(2, accepted as never);
@@ -184,7 +184,7 @@ const refused = expect.objectContaining({ refused: expect.any(String) });
 describe.each<Pays>(["commerce", "auth-capture"])('an offer with a window, paid by "%s"', (pays) => {
   const offer = offerOf(pays, CONTEST);
 
-  test("binds its window and its conditions: both are in the terms that the client signed", async () => {
+  test("The window and its conditions are both bound in the terms that the client signed", async () => {
     const payment = read(await paid(pays, requirements(offer, Date.now())), offer);
     if (!("info" in payment)) throw new Error(JSON.stringify(payment));
     const { info, contest } = payment;
@@ -201,16 +201,16 @@ describe.each<Pays>(["commerce", "auth-capture"])('an offer with a window, paid 
     ["without a window", undefined],
     ["with a longer one", { ...CONTEST, seconds: 601 }],
     ["with other conditions", { ...CONTEST, conditions: {} }],
-  ])("is not paid by what was signed for an offer %s", async (_, contest) => {
+  ])("It is not paid by what was signed for an offer %s", async (_, contest) => {
     expect(read(await paid(pays, requirements(offerOf(pays, contest), Date.now())), offer)).toEqual(refused);
   });
 
-  test("is refused where no window is offered: nobody gets one that the merchant did not choose", async () => {
+  test("A payment with a window is refused where the merchant offers none", async () => {
     const payment = await paid(pays, requirements(offer, Date.now()));
     expect(read(payment, offerOf(pays))).toEqual(expect.not.objectContaining({ info: expect.anything() }));
   });
 
-  test("is not paid with a salt of the client's own", async () => {
+  test("It is not paid by a payment with the client's own salt", async () => {
     const { x402Version, accepted, payload } = await paid(pays, requirements(offer, Date.now()));
     const { saltNonce: _, ...without } = payload;
     for (const changed of [{ ...payload, saltNonce: `0x${"11".repeat(32)}` }, without])
@@ -222,11 +222,11 @@ describe.each<Pays>(["commerce", "auth-capture"])('an offer with a window, paid 
 
 test.each([
   ["a window that the terms do not have", { contest: { seconds: 900, conditions: CONDITIONS } }],
-  ["conditions that the policy is not of", { contest: { seconds: 600, conditions: {} } }],
-  ["a policy of other conditions", { policy: contestPolicy({ seconds: 600, conditions: {} }) }],
-  ["no word of the window in the terms", { contest: undefined, policy: undefined }],
+  ["conditions that do not match the policy", { contest: { seconds: 600, conditions: {} } }],
+  ["a policy with other conditions", { policy: contestPolicy({ seconds: 600, conditions: {} }) }],
+  ["no mention of the window in the terms", { contest: undefined, policy: undefined }],
   ["no conditions", { contest: { seconds: 600 } }],
-])("our buyer's scheme refuses an offer with %s", async (_, change) => {
+])("Our buyer's scheme refuses an offer with %s", async (_, change) => {
   const { extra, ...offered } = requirements(offerOf("commerce", CONTEST), Date.now());
   const changed = { ...offered, extra: { ...extra, ...change } };
   await expect(new EscrowScheme(payer).createPaymentPayload(2, changed)).rejects.toThrow(RefusedTerms);
@@ -238,12 +238,12 @@ test.each([
   [86_401, 1],
   [87_600, 1_200],
   [87_601, 0],
-])("a refundExpiry %i s after authorizationExpiry is a window of %i s", (beyond, seconds) => {
+])("A refundExpiry %i s after authorizationExpiry is a window of %i s", (beyond, seconds) => {
   const authorizationExpiry = 1_800_000_000;
   expect(contestSecondsOf({ authorizationExpiry, refundExpiry: authorizationExpiry + beyond })).toBe(seconds);
 });
 
-test("no window changes nothing in an offer", () => {
+test("An offer without a window has no contest fields", () => {
   for (const pays of ["commerce", "auth-capture"] as const) {
     const { extra } = requirements(offerOf(pays), 1_800_000_000_000);
     expect(Object.keys(extra)).not.toContain("contest");
@@ -254,7 +254,7 @@ test("no window changes nothing in an offer", () => {
 test.each<[string, Parameters<typeof parseContest>, RegExp]>([
   ["a fraction", [1.5], /contestSeconds is 1.5, expected a whole number from 0 to 1200/],
   ["more than 20 minutes", [1_201], /contestSeconds is 1201/],
-  ["less than nothing", [-1], /contestSeconds is -1/],
+  ["a negative number", [-1], /contestSeconds is -1/],
   ["conditions without a window", [0, CONDITIONS], /without contestSeconds/],
   [
     "another category",
@@ -267,11 +267,11 @@ test.each<[string, Parameters<typeof parseContest>, RegExp]>([
   ["a wrong status", [60, { expect: { expect_status: 100 } }], /expect_status is 100/],
   ["nothing promised", [60, { expect: {} }], /has no condition/],
   ["a long text", [60, { expect: { expect_contains: "x".repeat(1_024) } }], /bytes of JSON, expected at most 1024/],
-])("the option refuses %s", (_, options, message) => {
+])("The option refuses %s", (_, options, message) => {
   expect(() => parseContest(...options)).toThrow(message);
 });
 
-test("a window needs time: other people's holds buy only while it fits", () => {
+test("With a window, a hold that somebody else made needs more time left", () => {
   expect(parseContest(0)).toBeUndefined();
   expect(parseLeastSecondsLeft(undefined)).toBe(1_200);
   expect(parseLeastSecondsLeft(undefined, CONTEST)).toBe(1_200);
@@ -282,7 +282,7 @@ test("a window needs time: other people's holds buy only while it fits", () => {
   );
 });
 
-test("canonical JSON is that of RFC 8785", () => {
+test("Canonical JSON follows RFC 8785", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       // A lone surrogate has no canonical form.

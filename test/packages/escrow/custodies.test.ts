@@ -41,7 +41,7 @@ const [escrow, operator] = [await deployEscrow(chain), await deployOperator(chai
 const { client } = chain;
 const NOBODY = { chain, arbiter: { url: "http://127.0.0.1:9" } };
 
-/** An arbiter that decides by the status alone, at once. */
+/** An arbiter that decides immediately, by the status alone. */
 const arbitrate: Forward = async ({ info, delivery: { status } }) => {
   const functionName = status < 400 ? "release" : "refund";
   const call = { address: info.operator, abi: escrowAbi, functionName, args: [info, zeroHash, "0x"] } as const;
@@ -63,18 +63,18 @@ const errorIn = (response: Response): string =>
 /** The parts of a payment that a test changes. */
 type Changeable = Readonly<Record<"payload" | "accepted", { authorization: object; extra: object }>>;
 
-/** A header for a shop, with its payload and what was accepted changed. */
+/** A header for a shop, with its payload and its accepted terms changed. */
 async function changed(change: (payment: Changeable) => void): Promise<string> {
   const payment = decodeHeader(await signFor(shop, await newBuyer(chain), { pays: "auth-capture" }));
   change(payment);
   return encodeHeader(payment);
 }
 
-describe("an offer", () => {
+describe("the offered contracts", () => {
   test.each([
     ["operator", operator, "auth-capture"],
     ["escrow", escrow, "commerce"],
-  ] as const)("of an %s alone takes no other scheme", async (_, { address }, scheme) => {
+  ] as const)("A shop that offers only an %s accepts no other scheme", async (_, { address }, scheme) => {
     const only = await openShop(NOBODY, handler, { account: shop.account, escrow: address, forward: arbitrate });
     const other = scheme === "commerce" ? "auth-capture" : "commerce";
     const response = await pay(only, await signFor(shop, await newBuyer(chain), { pays: other }));
@@ -84,7 +84,7 @@ describe("an offer", () => {
     );
   });
 
-  test("of nothing is refused at start, and of something that is neither is none", async () => {
+  test("An empty list is refused at start, and an address that is neither contract gives no offer", async () => {
     await expect(openShop(NOBODY, handler, { escrow: [] })).rejects.toThrow(/^escrow is an empty list/);
     const wrong = await openShop(NOBODY, handler, { escrow: chain.network.usdc.address });
     expect((await wrong.fetch(SHOP, { method: "POST" })).status).toBe(503);
@@ -93,7 +93,7 @@ describe("an offer", () => {
 });
 
 describe.each(["auth-capture", "commerce"] as const)("a sale by %s", (pays) => {
-  test("ten at once with one header are one hold and one call of the handler", async () => {
+  test("Ten simultaneous requests with one header are one hold and one call of the handler", async () => {
     const buyer = await newBuyer(chain);
     const header = await signFor(shop, buyer, { pays });
     const responses = await Promise.all(Array.from({ length: 10 }, () => pay(shop, header)));
@@ -103,7 +103,7 @@ describe.each(["auth-capture", "commerce"] as const)("a sale by %s", (pays) => {
     expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
   });
 
-  test("is not begun with an authorization that ends before the hold is mined", async () => {
+  test("A sale does not start with an authorization that expires before the hold is mined", async () => {
     const header = await signFor(shop, await newBuyer(chain), { pays });
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 115_500 });
     const late = await pay(shop, header).finally(() => vi.useRealTimers());
@@ -117,7 +117,7 @@ describe.each(["auth-capture", "commerce"] as const)("a sale by %s", (pays) => {
   });
 });
 
-describe("what is refused carries the scheme's code", () => {
+describe("refusals with the scheme's code", () => {
   test.each<[string, (payment: Changeable) => void]>([
     ["amount_mismatch", ({ payload: { authorization } }) => Object.assign(authorization, { value: "99999" })],
     ["signature", ({ payload }) => Object.assign(payload, { signature: `0x${"11".repeat(65)}` })],
@@ -138,11 +138,11 @@ describe("what is refused carries the scheme's code", () => {
 });
 
 describe("a buyer whose wallet is a contract", () => {
-  /** CREATE2 with the salt and the creation code that it is called with: it deploys whatever it is told to. */
+  /** CREATE2 with the salt and the creation code from its calldata. It deploys any code. */
   const FACTORY = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
   const FACTORY_CODE =
     "0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3";
-  /** Jumps to its beginning until the gas is used up. */
+  /** Loops until the gas is used up. */
   const BURNER = "0x5b600056";
   const MAGIC = `0x${"6492".repeat(16)}` as const;
 
@@ -155,7 +155,7 @@ describe("a buyer whose wallet is a contract", () => {
       MAGIC,
     ]);
 
-  /** The header of a wallet whose owner signs for it, deployed with this code along with the hold. */
+  /** The header of a wallet that is deployed with this code when it is held. Its owner signs for it. */
   async function undeployed(creation: Hex, owner: LocalAccount = privateKeyToAccount(generatePrivateKey())) {
     await client.setCode({ address: FACTORY, bytecode: FACTORY_CODE });
     const address = getContractAddress({ opcode: "CREATE2", from: FACTORY, salt: zeroHash, bytecode: creation });
@@ -166,7 +166,7 @@ describe("a buyer whose wallet is a contract", () => {
     return { address, header: encodeHeader(payment) };
   }
 
-  /** The header of a wallet of ours; another account may have signed it. */
+  /** The header of a deployed wallet, signed by its owner or by another account. */
   async function walletOf(signer?: LocalAccount) {
     const owner = privateKeyToAccount(generatePrivateKey());
     const { bytecode } = artifactOf("SmartWallet");
@@ -174,7 +174,7 @@ describe("a buyer whose wallet is a contract", () => {
     return undeployed(creation, signer ?? owner);
   }
 
-  test("that is not deployed yet buys only through a factory that the merchant lists", async () => {
+  test("An undeployed wallet buys only through a factory that the merchant lists", async () => {
     const { address, header } = await walletOf();
     const refused = await pay(shop, header);
     expect(refused.status).toBe(402);
@@ -190,14 +190,14 @@ describe("a buyer whose wallet is a contract", () => {
     expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
   });
 
-  test("that is not deployed yet is refused with another's signature", async () => {
+  test("An undeployed wallet with another account's signature is refused", async () => {
     const { header } = await walletOf(privateKeyToAccount(generatePrivateKey()));
     const open = await openShop(NOBODY, handler, { ...both, account: shop.account, walletFactories: [FACTORY] });
     const response = await pay(open, header);
     expect([response.status, errorIn(response)]).toEqual([402, expect.stringMatching(/_signature: .* did not sign/)]);
   });
 
-  test("and uses up all gas costs the merchant none, deployed or not", async () => {
+  test("A wallet that uses up all gas costs the merchant none, deployed or not", async () => {
     const before = await client.getTransactionCount({ address: shop.account.address });
     const burner = privateKeyToAccount(generatePrivateKey());
     await client.setCode({ address: burner.address, bytecode: BURNER });
@@ -216,7 +216,7 @@ describe("a buyer whose wallet is a contract", () => {
 });
 
 describe.each<Pays>(["auth-capture", "commerce"])('a payment by "%s"', (pays) => {
-  test("is one sale, whatever header it is in, and however its base64 and its signature are written", async () => {
+  test("It is one sale in either header, however its base64 and its signature are written", async () => {
     const buyer = await newBuyer(chain);
     const header = await signFor(shop, buyer, { pays });
     const spelled = (form: (signature: Hex) => Hex): string => {
@@ -244,7 +244,7 @@ describe.each<Pays>(["auth-capture", "commerce"])('a payment by "%s"', (pays) =>
     expect(handler).toHaveBeenCalledTimes(1);
   });
 
-  test("that contradicts another is a 400 that says so, and one of version 1 is shown the terms", async () => {
+  test("Two contradicting payments get a 400 that names the conflict, and a payment of version 1 gets the terms", async () => {
     const buyer = await newBuyer(chain);
     const [first, second] = [await signFor(shop, buyer, { pays }), await signFor(shop, buyer, { pays })];
     const answer = async (headers: Record<string, string>) => {
@@ -259,7 +259,7 @@ describe.each<Pays>(["auth-capture", "commerce"])('a payment by "%s"', (pays) =>
     expect(await chain.usdcBalance(buyer.address)).toBe(1_000_000n);
   });
 
-  test("by a smart wallet that is deployed may have a wrapped signature (ERC-6492), whatever factory that names", async () => {
+  test("A deployed smart wallet may send a wrapped signature (ERC-6492) with any factory", async () => {
     const owner = privateKeyToAccount(generatePrivateKey());
     const { address } = await deployWallet(chain, owner.address);
     await chain.fund(address, 1_000_000n);
@@ -276,7 +276,7 @@ describe.each<Pays>(["auth-capture", "commerce"])('a payment by "%s"', (pays) =>
     expect(await chain.usdcBalance(address)).toBe(900_000n);
   });
 
-  test("by a fresh smart wallet is taken though the first node asked has not seen its code yet", async () => {
+  test("A fresh smart wallet is accepted although the first node has not seen its code yet", async () => {
     const owner = privateKeyToAccount(generatePrivateKey());
     const { address } = await deployWallet(chain, owner.address);
     await chain.fund(address, 1_000_000n);

@@ -41,32 +41,32 @@ const reasonOf = (verdict: AttestedVerdict, now = NOON) => {
 };
 
 describe("the terms of a job", () => {
-  test("take the hash with and without 0x", () => {
+  test("The hash is accepted with and without 0x", () => {
     expect(jobTerms(`0x${HASH.toUpperCase()}`, TIMES)).toEqual({ conditionsSha256: `0x${HASH}`, rejectFrom: NOON });
     for (const wrong of ["", "0x", HASH.slice(1), `${HASH}0`, "order-4711"])
       expect(() => jobTerms(wrong, TIMES)).toThrow("64 hexadecimal digits");
   });
 
   test.each([
-    ["a time of zero, with which a job is rejected before the delivery", { rejectFrom: 0 }, "Unix timestamps"],
+    ["a zero rejectFrom, which allows a rejection before the delivery", { rejectFrom: 0 }, "Unix timestamps"],
     ["a rejection before the delivery is due", { deliverBy: NOON + 1 }, "must not be after rejectFrom"],
-    ["no more than an hour for a verdict", { expiredAt: NOON + 3_600 }, "more than an hour after rejectFrom"],
-    ["a job that has expired by then", { expiredAt: NOON - 1 }, "more than an hour after rejectFrom"],
-    ["milliseconds and a half", { rejectFrom: NOON + 0.5 }, "Unix timestamps"],
-  ])("refuse %s", (_, wrong, reason) => {
+    ["an hour or less for a verdict", { expiredAt: NOON + 3_600 }, "more than an hour after rejectFrom"],
+    ["a job that has already expired then", { expiredAt: NOON - 1 }, "more than an hour after rejectFrom"],
+    ["a fraction of a second", { rejectFrom: NOON + 0.5 }, "Unix timestamps"],
+  ])("Terms with %s are refused", (_, wrong, reason) => {
     expect(() => jobTerms(HASH, { ...TIMES, ...wrong })).toThrow(reason);
     expect(() => jobTerms(HASH, { ...TIMES, ...wrong })).toThrow(RangeError);
   });
 });
 
 describe("a verdict for a job", () => {
-  test("is encoded if the contract would take it", () => {
+  test("It is encoded if the contract would accept it", () => {
     for (const outcome of ["release", "refund"]) expect(reasonOf(verdictOf(outcome))).toBe(null);
     expect(reasonOf(verdictOf("release", NOON - 1))).toBe(null);
     expect(reasonOf(verdictOf("release"), NOON + 86_400)).toBe(null);
   });
 
-  test("is refused with the contract's own error before anything is sent", () => {
+  test("It is refused with the contract's own error before anything is sent", () => {
     const others = { ...terms, conditionsSha256: `0x${"cd".repeat(32)}` } as const;
     expect(() => encodeEvaluate({ ...evaluation(verdictOf("release")), terms: others }, NOON)).toThrow(
       expect.objectContaining({ reason: "WrongConditions" }),
@@ -78,7 +78,7 @@ describe("a verdict for a job", () => {
     expect(reasonOf(verdictOf("refund", NOON - 1))).toBe("IssuedTooEarly");
   });
 
-  test("counts for one job of one contract on one chain, under one set of terms", () => {
+  test("Its deal reference names one job of one contract on one chain, under one set of terms", () => {
     const changes = [
       { chainId: 84_532 },
       { jobs: MAKER },

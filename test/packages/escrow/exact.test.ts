@@ -31,7 +31,9 @@ const PRICE = 100_000n;
 const open = (options: Parameters<typeof openShop>[2] = {}) => openShop(scene, handler, { exact: true, ...options });
 const spent = async ({ address }: LocalAccount) => PURSE - (await chain.usdcBalance(address));
 
-/** Buys like an ordinary client, which knows no escrow. `send` is false for a payment that is signed and kept. */
+/**
+ * Buys like an ordinary client, which does not know the escrow. With `send` false, the payment is signed but not sent.
+ */
 async function buyExactly(shop: Pick<TestMerchant, "fetch">, buyer: LocalAccount, { url = SHOP, send = true } = {}) {
   let header = "";
   const watched: typeof fetch = async (input, init) => {
@@ -44,7 +46,7 @@ async function buyExactly(shop: Pick<TestMerchant, "fetch">, buyer: LocalAccount
   return { response, header };
 }
 
-test("the ordinary term comes last, and says what its buyer gives up", async () => {
+test("The exact scheme comes last and states what its buyer gives up", async () => {
   const unpaid = await (await open()).fetch(SHOP, { method: "POST" });
   const { accepts } = challengeOf({ ...unpaid, headers: unpaid.headers, text: "", body: {}, status: 402 });
   expect(accepts.map(({ scheme }) => scheme)).toEqual(["auth-capture", "commerce", "exact"]);
@@ -52,7 +54,7 @@ test("the ordinary term comes last, and says what its buyer gives up", async () 
   expect(await unpaid.text()).toContain("without its protection");
 });
 
-test("an ordinary client pays the merchant immediately, and gets its answer again with the same header", async () => {
+test("An ordinary client pays the merchant immediately and gets the same response again with the same header", async () => {
   const shop = await open();
   const buyer = await newBuyer(chain);
   const { response, header } = await buyExactly(shop, buyer);
@@ -70,7 +72,7 @@ test("an ordinary client pays the merchant immediately, and gets its answer agai
   expect([await spent(buyer), handler.mock.calls.length, await holdsBy(scene, buyer.address)]).toEqual([PRICE, 1, 0]);
 });
 
-test("ten copies of a payment at once buy one answer", async () => {
+test("Ten copies of a payment sent together buy one response", async () => {
   const shop = await open();
   const buyer = await newBuyer(chain);
   const { header } = await buyExactly(shop, buyer, { send: false });
@@ -79,13 +81,13 @@ test("ten copies of a payment at once buy one answer", async () => {
   expect([await spent(buyer), handler.mock.calls.length]).toEqual([PRICE, 1]);
 });
 
-test("a client that knows the escrow pays through it", async () => {
+test("A client that knows the escrow pays through it", async () => {
   const shop = await open();
   const { decision } = await buyFrom(shop, await newBuyer(chain), { pays: "auth-capture" });
   expect(decision).toBe("release");
 });
 
-test("a handler that fails is not charged, and the same payment buys once it works", async () => {
+test("A handler that fails charges nothing, and the same payment buys once the handler works", async () => {
   const shop = await open();
   const buyer = await newBuyer(chain);
   handler.mockImplementationOnce((c) => c.json({ error: "no ink" }, 500));
@@ -97,7 +99,7 @@ test("a handler that fails is not charged, and the same payment buys once it wor
   expect(await spent(buyer)).toBe(PRICE);
 });
 
-test("a payment that names another route of the same price is not taken", async () => {
+test("A payment that names another route with the same price is refused", async () => {
   const shop = await open();
   const buyer = await newBuyer(chain);
   const { header } = await buyExactly(shop, buyer, { send: false });
@@ -107,7 +109,7 @@ test("a payment that names another route of the same price is not taken", async 
   expect((await pay(shop, header)).status).toBe(200);
 });
 
-test("refused input is not charged", async () => {
+test("Refused input is not charged", async () => {
   let isValid = true;
   const shop = await open({ validate: () => (isValid ? null : "A haiku has 3 lines.") });
   const buyer = await newBuyer(chain);
@@ -118,7 +120,7 @@ test("refused input is not charged", async () => {
 });
 
 test.each(["before its sale", "while the handler runs"])(
-  "a payment that a stranger submits %s buys its answer",
+  "A payment that a stranger submits %s still buys its response",
   async (when) => {
     const shop = await open();
     const buyer = await newBuyer(chain);
@@ -143,7 +145,7 @@ test.each([
   ["an expired window", { validBefore: "1" }, "authorization.validBefore"],
   ["a window of days", { validBefore: "99999999999" }, "authorization.validBefore"],
   ["a nonce that was not signed", { nonce: `0x${"22".repeat(32)}` }, "cannot be made"],
-])("a payment with %s gets a 402 that says so", async (_, fields, why) => {
+])("A payment with %s gets a 402 that names the fault", async (_, fields, why) => {
   const shop = await open();
   const { header } = await buyExactly(shop, await newBuyer(chain), { send: false });
   const payment = decodeHeader(header);
@@ -153,7 +155,7 @@ test.each([
   expect(handler).not.toHaveBeenCalled();
 });
 
-test("a shop that does not offer it does not take it", async () => {
+test("A shop that does not offer the exact scheme does not accept it", async () => {
   const { header } = await buyExactly(await open(), await newBuyer(chain), { send: false });
   const refused = await pay(await open({ exact: false }), header);
   expect([refused.status, await refused.json()]).toMatchObject([

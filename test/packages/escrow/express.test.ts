@@ -32,7 +32,7 @@ const scene = await forFile(startSaleScene());
 const buyer = () => newBuyer(scene.chain);
 const overHttp = { fetch };
 
-/** What comes before and after the middleware in an application. */
+/** The middleware before and after ours in an application. */
 interface Around {
   readonly before?: (app: ExpressApp) => void;
   readonly between?: readonly unknown[];
@@ -61,7 +61,7 @@ const sold = async (handler: Handler, pays: Pays = "commerce", around: Around = 
 };
 
 test.each<Pays>(["auth-capture", "commerce"])(
-  "%s: response.json is held back, sold and released; a retry replays it",
+  "%s: response.json is held back, sold, and released, and a retry replays it",
   async (pays) => {
     const handler = vi.fn<Handler>((_request, response) => response.status(201).json({ haiku: "An old silent pond" }));
     const { response, text, decision, header, id, url } = await sold(handler, pays);
@@ -95,24 +95,24 @@ test.each<[string, Handler, string]>([
   ["send of bytes", (_request, response) => response.type("png").send(Buffer.from([1, 2, 255])), "\u0001\u0002\ufffd"],
 ])("%s", async (_, handler, body) => {
   const { response, text, decision } = await sold(handler);
-  expect([response.status, text, decision]).toEqual([200, body, "release"]);
+  expect([response.status, text, decision]).toEqual([200, body, "A response by %s is sold"]);
   if (_ === "write and end") expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
 });
 
 test.each<[string, Handler, number]>([
   ["next(error)", (_request, _response, next) => next(Object.assign(new Error("no ink"), { expose: false })), 500],
   ["a rejection", async () => Promise.reject(new Error("no ink")), 500],
-  ["a status that is none", (_request, response) => response.writeHead(600).end("An old silent pond"), 500],
+  ["an invalid status", (_request, response) => response.writeHead(600).end("An old silent pond"), 500],
   ["a failing stream", (_request, response) => pipeline(failing(), response.type("txt")), 500],
-  ["a stream that a handler cuts off", (_request, response) => response.type("txt").destroy(), 500],
+  ["a stream that the handler destroys", (_request, response) => response.type("txt").destroy(), 500],
   ["too much", (_request, response) => response.send("x".repeat(256 * 1024 + 1)), 500],
-])("%s is refunded", async (_, handler, status) => {
+])("A handler with %s is refunded", async (_, handler, status) => {
   const silent = vi.spyOn(console, "error").mockImplementation(() => undefined);
   const { response, decision } = await sold(handler).finally(() => silent.mockRestore());
   expect([response.status, decision]).toEqual([status, "refund"]);
 });
 
-test("a body is checked before anything is held", async () => {
+test("A body is checked before anything is held", async () => {
   const url = await openExpress((request, response) => response.json(request.body), {
     options: { validate: ({ body }) => (body?.lines === 3 ? null : "A haiku has 3 lines.") },
   });
@@ -135,7 +135,7 @@ test("a body is checked before anything is held", async () => {
   expect([good.status, await good.json()]).toEqual([200, { lines: 3 }]);
 });
 
-/** Goods, and then a failure. */
+/** Goods, followed by a failure. */
 async function* failing() {
   yield "An old silent pond";
   throw new Error("no ink");
@@ -144,7 +144,7 @@ async function* failing() {
 test.each<[string, Handler]>([
   ["after a refusal", (_request, response) => void response.status(400).json({ error: "A haiku has 3 lines." })],
   ["after a failure", (_request, _response, next) => next(Object.assign(new Error("no ink"), { expose: false }))],
-])("goods that are sent %s, in a second answer, reach nobody", async (_, first) => {
+])("Goods that are sent %s, in a second response, never reach the buyer", async (_, first) => {
   const silent = vi.spyOn(console, "error").mockImplementation(() => undefined);
   const { response, text, decision, header, url } = await sold((request, response, next) => {
     first(request, response, next);
@@ -159,7 +159,7 @@ test.each<[string, Handler]>([
   expect(text + (await (await pay(overHttp, header, url)).text())).not.toContain("pond");
 });
 
-test("goods of which a part was sent before a failure are not a part of the error", async () => {
+test("Goods that were partly sent before a failure do not appear in the error response", async () => {
   const silent = vi.spyOn(console, "error").mockImplementation(() => undefined);
   const { response, text, decision } = await sold((_request, response, next) => {
     response.type("txt").write("An old silent pond");
@@ -173,7 +173,7 @@ test("goods of which a part was sent before a failure are not a part of the erro
   ]);
 });
 
-/** As `on-headers` does it for sessions and compression: it adds headers right before they are sent. */
+/** Works like `on-headers`, which sessions and compression use. It adds headers right before they are sent. */
 const onHeaders = (response: HandlerResponse, add: () => void) => {
   const { writeHead } = response;
   let isFirst = true;
@@ -184,7 +184,7 @@ const onHeaders = (response: HandlerResponse, add: () => void) => {
   }) as typeof writeHead;
 };
 
-/** A session as `express-session` keeps it: it is stored, and named in a cookie, as the response ends. */
+/** Works like `express-session`: the session is stored and named in a cookie when the response ends. */
 const session = (name: string, stored: string[]) => {
   let visits = 0;
   return (_request: unknown, response: HandlerResponse, next: () => void) => {
@@ -200,7 +200,7 @@ const session = (name: string, stored: string[]) => {
   };
 };
 
-test("sessions before and after the middleware set their cookies, and a replay gets the first ones of its own", async () => {
+test("Sessions before and after the middleware set their cookies, and a replay repeats the inner session's", async () => {
   const [outer, inner]: [string[], string[]] = [[], []];
   const around = {
     before: (app: ExpressApp) => app.use(session("outer", outer)),
@@ -219,7 +219,7 @@ test("sessions before and after the middleware set their cookies, and a replay g
   expect([again.headers.get("x-outer"), await again.text()]).toEqual(["stays", text]);
 });
 
-test("a withheld response leaves what others have hung on it, and nothing of its handler", async () => {
+test("A withheld response has the headers of other middleware and none of the handler's", async () => {
   const { response } = await sold(
     (_request, response) => {
       response.setHeader("x-haiku", "An old silent pond");
@@ -243,7 +243,7 @@ const visits = async (request: ExpressRequest, response: HandlerResponse) => {
 };
 
 test.each(["before", "between"] as const)(
-  "express-session and compression work %s the middleware and the handler as they do without it",
+  "express-session and compression %s the middleware and the handler work as they do without the middleware",
   async (place) => {
     const stock = [expressSession(), compression()];
     const around = place === "before" ? { before: (app: ExpressApp) => app.use(...stock) } : { between: stock };
@@ -254,7 +254,7 @@ test.each(["before", "between"] as const)(
     expect(cookie).toMatch(/^connect\.sid=/);
     const again = await pay(overHttp, header, url);
     expect([await again.text(), again.headers.get("content-encoding")]).toEqual([text, "gzip"]);
-    // The buyer's next purchase finds its session.
+    // The buyer's next purchase has the same session.
     const withCookie: typeof fetch = (input, init) => {
       const request = new Request(input, init);
       request.headers.set("cookie", cookie.split(";")[0] ?? "");
@@ -266,13 +266,13 @@ test.each(["before", "between"] as const)(
   },
 );
 
-/** `fetch` would say that it wants no cached answer, and no condition would hold. */
+/** Sends a request without `fetch`, which would add `Cache-Control: no-cache` and so disable the conditions. */
 async function askPlainly(url: string, { method, headers }: { method: string; headers: Record<string, string> }) {
   const [response] = (await once(httpRequest(url, { method, headers }).end(), "response")) as [IncomingMessage];
   return { status: response.statusCode, decision: response.headers["x-escrow-decision"], text: await text(response) };
 }
 
-test("a buyer who asks on a condition, or for a part, or with HEAD, gets and pays all or nothing", async () => {
+test("A buyer who sends conditions, a range, or HEAD gets and pays for the whole response or nothing", async () => {
   const url = await openExpress((_request, response) => response.json({ haiku: "An old silent pond" }));
   const payer = await buyer();
   const header = await signFor(overHttp, payer, { url, pays: "commerce" });

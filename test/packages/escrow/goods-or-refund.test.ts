@@ -33,7 +33,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** This machine's clock follows the chain's, which the test moves. */
+/** Sets this machine's clock to the chain's, which the test moves. */
 async function follow(): Promise<number> {
   const { timestamp } = await client.getBlock();
   vi.useFakeTimers({ toFake: ["Date"], now: Number(timestamp) * 1000 });
@@ -45,13 +45,13 @@ async function advance(seconds: number): Promise<number> {
   return follow();
 }
 
-/** A signed payment, its id, and the contract that it is for. */
+/** A signed payment, its id, and its contract. */
 interface Signed extends Payment {
   readonly facts: EscrowFacts;
   readonly id: Hex;
 }
 
-/** What a merchant reads from the header of its buyer. */
+/** The payment that a merchant reads from the buyer's header. */
 function readSigned(pays: Pays, header: string, merchant: Address): Signed {
   const facts = CONTRACTS.get(pays) ?? expect.fail(`No contract is paid by ${pays}.`);
   const offer = { escrow: facts, merchant, price: 100_000n };
@@ -60,7 +60,7 @@ function readSigned(pays: Pays, header: string, merchant: Address): Signed {
   return { ...read, facts, id: paymentId(placeOf(facts), read.info) };
 }
 
-/** Puts a payment on the chain in the buyer's own time. */
+/** Puts a payment on the chain, as the buyer, at a time of its choice. */
 async function holdOneself({ facts: { address, collector }, info, signature }: Signed): Promise<void> {
   const args = [info, info.maxAmount, collector, signature] as const;
   const call = { address, abi: escrowAbi, functionName: "authorize", args } as const;
@@ -78,14 +78,14 @@ async function release({ facts: { address }, info }: Signed): Promise<void> {
 }
 
 interface Story {
-  /** Which of the contracts holds it. */
+  /** The scheme, and so the contract that holds the payment. */
   readonly pays: Pays;
-  /** Who puts the payment on the chain: the buyer, so many seconds before its request; or the kit. */
+  /** Seconds from the buyer's own hold to its request, or null if the kit holds the payment. */
   readonly heldSecondsBefore: number | null;
   readonly handlerSeconds: number;
-  /** How long after its start the buyer asks for the refund while the handler runs; it succeeds once it is possible. */
+  /** Seconds from the handler's start to the buyer's refund, which is retried until it is possible. */
   readonly refundAfterSeconds: number | null;
-  /** From the arbiter's decision until the release is mined. */
+  /** Seconds from the arbiter's decision until the release is mined. */
   readonly releaseSeconds: number;
   readonly leastSecondsLeft: number;
 }
@@ -101,12 +101,12 @@ const SOLD: Story = {
 
 const GOODS = { haiku: "An old silent pond" };
 
-/** Plays a sale with a buyer who takes its money back as soon as it can. */
+/** Runs a sale with a buyer who takes the money back as soon as possible. */
 async function play(story: Story) {
   await follow();
   const buyer = await newBuyer(chain);
-  const told: { signed?: Signed } = {};
-  const signed = (): Signed => told.signed ?? expect.fail("Nothing is signed yet.");
+  const current: { signed?: Signed } = {};
+  const signed = (): Signed => current.signed ?? expect.fail("Nothing is signed yet.");
   const refund = () => selfRefund({ account: devAccount(7), client, paymentId: signed().id }).catch(() => null);
   const handler = vi.fn<Handler>(async (c) => {
     const refundAfter = Math.min(story.refundAfterSeconds ?? story.handlerSeconds, story.handlerSeconds);
@@ -116,7 +116,7 @@ async function play(story: Story) {
     return c.json(GOODS);
   });
   let releaseAt = Number.POSITIVE_INFINITY;
-  // As the service does it: what is not held any more is refused, everything else is released soon.
+  // Decides as the service does: a payment that is no longer held is refused, and any other is soon released.
   const forward: EscrowedOptions["forward"] = async () => {
     if ((await look(signed())).status === "refunded") throw new HoldEnded("refunded");
     releaseAt = Math.min(releaseAt, (await follow()) + story.releaseSeconds);
@@ -126,14 +126,14 @@ async function play(story: Story) {
   const options = { escrow: [escrow.address, operator.address], forward, leastSecondsLeft };
   const shop = await openShop({ chain, arbiter: { url: "http://127.0.0.1:9" } }, handler, options);
   const header = await signFor(shop, buyer, { pays });
-  told.signed = readSigned(pays, header, shop.account.address);
+  current.signed = readSigned(pays, header, shop.account.address);
   if (story.heldSecondsBefore !== null) {
     await holdOneself(signed());
     await advance(story.heldSecondsBefore);
   }
   const first = await pay(shop, header);
   const body = await first.text();
-  // What is due first happens first.
+  // Runs whatever is due, in order.
   const { status, refundableFrom } = await look(signed());
   if (status === "held") {
     const at = await follow();
@@ -150,22 +150,25 @@ async function play(story: Story) {
   return { first, hadGoods, calls: handler.mock.calls.length, end: (await look(signed())).status };
 }
 
-describe("goods or refund, never both and never neither", () => {
-  test.each(PAYS)("%s: a hold 28:59 old, and a handler that takes 90 seconds: no goods", async (pays) => {
-    const story = { ...SOLD, pays, heldSecondsBefore: 1739, refundAfterSeconds: 61 };
-    const { first, hadGoods, end, calls } = await play(story);
-    expect({ status: first.status, hadGoods, end, calls }).toEqual({
-      status: 402,
-      hadGoods: false,
-      end: "refunded",
-      calls: 0,
-    });
-    const allowed = await play({ ...story, leastSecondsLeft: 60 });
-    expect(allowed).toMatchObject({ hadGoods: false, end: "refunded", calls: 1 });
-    expect(allowed.first.status).toBe(402);
-  });
+describe("goods or a refund", () => {
+  test.each(PAYS)(
+    "%s: with a hold 28:59 old and a handler that takes 90 seconds, the buyer gets no goods",
+    async (pays) => {
+      const story = { ...SOLD, pays, heldSecondsBefore: 1739, refundAfterSeconds: 61 };
+      const { first, hadGoods, end, calls } = await play(story);
+      expect({ status: first.status, hadGoods, end, calls }).toEqual({
+        status: 402,
+        hadGoods: false,
+        end: "refunded",
+        calls: 0,
+      });
+      const allowed = await play({ ...story, leastSecondsLeft: 60 });
+      expect(allowed).toMatchObject({ hadGoods: false, end: "refunded", calls: 1 });
+      expect(allowed.first.status).toBe(402);
+    },
+  );
 
-  test("whenever it is held, requested, made and refunded", async () => {
+  test("The buyer gets exactly one of them at any time of hold, request, delivery, and refund", async () => {
     const second = (max: number) => fc.integer({ min: 0, max });
     const story = fc.record({
       pays: fc.constantFrom(...PAYS),
@@ -177,12 +180,12 @@ describe("goods or refund, never both and never neither", () => {
     });
     const seen = new Set<string>();
     await fc.assert(
-      fc.asyncProperty(story, async (told) => {
-        const { hadGoods, end, calls } = await play(told);
-        expect({ told, hadGoods, end }).toEqual({ told, hadGoods: end === "released", end });
+      fc.asyncProperty(story, async (played) => {
+        const { hadGoods, end, calls } = await play(played);
+        expect({ played, hadGoods, end }).toEqual({ played, hadGoods: end === "released", end });
         expect(["released", "refunded"]).toContain(end);
         expect(calls).toBeLessThanOrEqual(1);
-        seen.add(`${told.pays}: ${end}`);
+        seen.add(`${played.pays}: ${end}`);
       }),
       {
         numRuns: 40,
@@ -190,19 +193,19 @@ describe("goods or refund, never both and never neither", () => {
           [{ ...SOLD, pays }],
           [{ ...SOLD, pays, heldSecondsBefore: 600 }],
           [{ ...SOLD, pays, handlerSeconds: 1801 }],
-          // It is released after all, so the second request gets the goods.
+          // The payment is released in the end, so the second request gets the goods.
           [{ ...SOLD, pays, handlerSeconds: 1745, releaseSeconds: 50 }],
-          // The refund comes before the release.
+          // The refund is mined before the release.
           [{ ...SOLD, pays, handlerSeconds: 1770, releaseSeconds: 50 }],
         ]),
       },
     );
-    // The property says nothing unless both happen to both.
+    // The property proves nothing unless each scheme saw both outcomes.
     expect(seen).toEqual(new Set(PAYS.flatMap((pays) => [`${pays}: released`, `${pays}: refunded`])));
   }, 120_000);
 });
 
-test.each([59, 1801, 1200.5, Number.NaN])("leastSecondsLeft of %s is refused at start", async (leastSecondsLeft) => {
+test.each([59, 1801, 1200.5, Number.NaN])("A leastSecondsLeft of %s is refused at start", async (leastSecondsLeft) => {
   const opening = openShop({ chain, arbiter: { url: SHOP } }, undefined, { leastSecondsLeft });
   await expect(opening).rejects.toThrow(/^leastSecondsLeft is .*, expected a whole number from 60 to 1800/);
 });

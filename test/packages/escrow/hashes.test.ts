@@ -21,7 +21,7 @@ const escrow = await deployEscrow(chain);
 const read = (functionName: "getHash" | "getPayerAgnosticHash", info: PaymentInfo): Promise<Hex> =>
   chain.client.readContract({ address: escrow.address, abi: escrowAbi, functionName, args: [info] });
 
-test("id and nonce of any terms are the contract's", async () => {
+test("The id and the nonce of any terms are the same as the contract's", async () => {
   const place = { chainId: chain.network.chainId, escrow: escrow.address };
   const check = async (info: PaymentInfo) => {
     expect(paymentId(place, info)).toBe(await read("getHash", info));
@@ -30,12 +30,12 @@ test("id and nonce of any terms are the contract's", async () => {
   await fc.assert(fc.asyncProperty(anyTerms, check), { numRuns: 50 });
 });
 
-test("the type hash is the contract's", async () => {
+test("The type hash is the same as the contract's", async () => {
   const call = { address: escrow.address, abi: escrowAbi, functionName: "PAYMENT_INFO_TYPEHASH" } as const;
   expect(PAYMENT_INFO_TYPEHASH).toBe(await chain.client.readContract(call));
 });
 
-test("the nonce is the one that @x402/evm signs for an escrow of commerce-payments", async () => {
+test("The nonce is the one that @x402/evm signs for an escrow of commerce-payments", async () => {
   const deployed: Address = "0xf96815976523E00e65Be8f34cA5e64b4f41EB19c";
   const payer = privateKeyToAccount(generatePrivateKey());
   const operator = privateKeyToAccount(generatePrivateKey()).address;

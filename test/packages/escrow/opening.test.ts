@@ -15,7 +15,7 @@ const rich = await (async () => {
   return account;
 })();
 
-/** A route of Next, opened without anything from the environment but the service. */
+/** A Next route that needs nothing from the environment but the service. */
 function openRoute(options: object) {
   const logged: string[] = [];
   const common = { price: "0.10", arbiterUrl: scene.arbiter.url, store: memoryStore() };
@@ -27,7 +27,7 @@ function openRoute(options: object) {
 }
 
 describe("keys", () => {
-  test("are read by the first request, so that a build that loads the route needs none", async () => {
+  test("Keys are read at the first request, so a build that loads the route needs none", async () => {
     const read: string[] = [];
     const noted = <T>(name: string, value: T) => {
       read.push(name);
@@ -42,7 +42,7 @@ describe("keys", () => {
     expect([decision, read]).toEqual(["release", ["account", "node"]]);
   });
 
-  test("that are missing then are the server's error, which names them", async () => {
+  test("Keys that are missing at the first request raise an error on the server that names them", async () => {
     const route = openRoute({ account: () => privateKeyToAccount(undefined as never) });
     await expect(route.fetch(SHOP, { method: "POST" })).rejects.toThrow();
     const noNode = openRoute({ rpcUrl: () => undefined });
@@ -51,14 +51,14 @@ describe("keys", () => {
 });
 
 describe("an account without ETH", () => {
-  test("is reported at the start, in one line", async () => {
+  test("It is reported at the start, in one line", async () => {
     const account = poor();
     const { logged } = openRoute({ account });
     await eventually(() => logged.length, 1);
     expect(logged[0]).toMatch(new RegExp(`^The merchant's account ${account.address} has 0 ETH, too little .*\\.$`));
   });
 
-  test("is not reported if it has enough, or if another account sends the holds", async () => {
+  test("An account with enough ETH is not reported, and neither is one that does not send the holds", async () => {
     const { logged } = openRoute({});
     const other = openRoute({ account: poor(), hold: async () => "0x" });
     await scene.chain.client.getBlockNumber();
@@ -67,7 +67,7 @@ describe("an account without ETH", () => {
   });
 });
 
-test("an unpaid caller is never told to send the same header again", async () => {
+test("An unpaid caller never gets the advice to send the same header again", async () => {
   const shop = await openShop(scene, haiku);
   const answers = [await shop.fetch(SHOP, { method: "POST" })];
   scene.arbiter.stop();

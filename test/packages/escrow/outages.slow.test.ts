@@ -30,7 +30,7 @@ const buyer = () => newBuyer(scene.chain);
 const countingHandler = () => vi.fn<Handler>(haiku);
 
 describe("the arbiter", () => {
-  test("is down: the buyer has the response at once, and the delivery is evaluated when it is back", async () => {
+  test("While the arbiter is down, the buyer gets the response immediately, and it is evaluated later", async () => {
     const shop = await openShop(scene, haiku);
     await shop.fetch("http://shop.example/haiku", { method: "POST" });
     scene.arbiter.become("down");
@@ -42,7 +42,7 @@ describe("the arbiter", () => {
     expect(shop.logged[0]).toMatch(/is not decided yet/);
   });
 
-  test("is slow: the buyer waits for 5 s and no longer; its late answer still counts", async () => {
+  test("With a slow arbiter, the buyer waits 5 s and no longer, and the late decision still counts", async () => {
     const shop = await openShop(scene, haiku);
     scene.arbiter.become({ delayMs: 9_000 });
     const before = Date.now();
@@ -59,9 +59,9 @@ describe("the arbiter", () => {
 
   test.each([
     ["for good", 403, "not_the_merchant"],
-    ["for the rest of the day", 429, "payer_gas_spent"],
+    ["until the next day", 429, "payer_gas_spent"],
   ])(
-    "refuses %s: nobody gets the goods, the payment stays held, and it is not asked again until the same header comes",
+    "After a refusal %s, the payment stays held without goods, and the arbiter is queried again only for the same header",
     async (_, status, code) => {
       const handler = countingHandler();
       const shop = await openShop(scene, handler);
@@ -84,7 +84,7 @@ describe("the arbiter", () => {
     },
   );
 
-  test("refuses one buyer for the rest of the day: the next one buys", async () => {
+  test("After the arbiter refuses one buyer until the next day, another buyer can still buy", async () => {
     const shop = await openShop(scene, haiku);
     scene.arbiter.become({ status: 429, body: { code: "payer_gas_spent" }, retryAfter: "3600" });
     expect((await buyFrom(shop, await buyer())).response.status).toBe(503);
@@ -92,7 +92,7 @@ describe("the arbiter", () => {
     expect((await buyFrom(shop, await buyer())).decision).toBe("release");
   });
 
-  test.each([404, 503])("answers %i: asked again", async (status) => {
+  test.each([404, 503])("After a %i from the arbiter, the delivery is forwarded again", async (status) => {
     const shop = await openShop(scene, haiku);
     scene.arbiter.become({ status, body: {} });
     const { id } = await buyFrom(shop, await buyer());
@@ -100,7 +100,7 @@ describe("the arbiter", () => {
     await eventually(() => statusOf(scene, id), "released" as const, 10_000);
   });
 
-  test("has refunded already: the buyer is told, and gets no goods then or later", async () => {
+  test("After a refund by the arbiter, the buyer is informed and never gets the goods", async () => {
     const shop = await openShop(scene, haiku);
     const header = await signFor(shop, await buyer());
     scene.arbiter.become({ status: 409, body: { code: "escrow_over" } });
@@ -113,7 +113,7 @@ describe("the arbiter", () => {
     expect(shop.logged).toEqual([expect.stringMatching(/^The hold of payment 0x.*answered 409/)]);
   });
 
-  test("decides by what the merchant signed: another body or signer moves nothing", async () => {
+  test("A delivery with another signer moves no money", async () => {
     const shop = await openShop(scene, haiku);
     const stranger = await buyer();
     const forged = await openShop(scene, haiku, {
@@ -134,7 +134,7 @@ describe("the arbiter", () => {
 });
 
 describe("the node", () => {
-  test("is down before the hold: 503, and the same header buys when it is back", async () => {
+  test("With the node down before the hold, the buyer gets a 503, and the same header buys when the node is back", async () => {
     const handler = countingHandler();
     const shop = await openShop(scene, handler, { rpcUrl: node.url });
     const payer = await buyer();
@@ -150,7 +150,7 @@ describe("the node", () => {
   }, 30_000);
 
   test.each(["unheard", "heard"] as const)(
-    "leaves when the hold is sent, %s: one hold all the same",
+    "With the node lost when the hold is sent (%s), there is still one hold",
     async (heard) => {
       const handler = countingHandler();
       const shop = await openShop(scene, handler, { rpcUrl: node.url });
@@ -172,14 +172,14 @@ describe("the node", () => {
 });
 
 describe("several processes of one merchant", () => {
-  test("one header at four of them at once is one hold, and everybody gets the response of the shared store", async () => {
+  test("One header sent to four processes together is one hold, and all return the response from the shared store", async () => {
     const store = memoryStore();
     let served = 0;
     const counting: Handler = (c) => c.json({ haiku: served++ });
     const first = await openShop(scene, counting, { store });
     const payer = await buyer();
     const header = await signFor(first, payer);
-    // Each has its own queue of transactions, as a process has; nothing but the chain keeps them apart.
+    // Each process has its own transaction queue; only the chain coordinates them.
     const shops = await Promise.all(
       Array.from({ length: 4 }, async () => {
         vi.resetModules();
@@ -198,7 +198,7 @@ describe("several processes of one merchant", () => {
     expect(await holdsBy(scene, payer.address)).toBe(1);
   }, 30_000);
 
-  test("a hold that a stranger puts on the chain first is as good", async () => {
+  test("A hold that a stranger puts on the chain first is accepted", async () => {
     const shop = await openShop(scene, haiku);
     const stranger = await openShop(scene, haiku);
     const client = createClient({ transport: http(scene.chain.rpcUrl) });
@@ -215,7 +215,7 @@ describe("several processes of one merchant", () => {
     expect(await holdsBy(scene, payer.address)).toBe(1);
   });
 
-  test("a merchant without gas holds nothing and says to send the same header again", async () => {
+  test("A merchant without gas holds nothing and returns 503", async () => {
     const handler = countingHandler();
     const shop = await openShop(scene, handler);
     await scene.chain.setBalance(shop.account.address, 0n);

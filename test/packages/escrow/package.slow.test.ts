@@ -18,13 +18,13 @@ const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const NAME = "agent-payment-trust-escrow";
 const call = promisify(execFile);
 
-/** A folder outside the project with the packed package and viem, which it needs from its user. */
+/** A folder outside the project with the packed package and its peer dependency viem. */
 const home = await folderForFile("escrow-package-");
 const installed = await installEscrowPackage(home);
 
 const node = (script: string) => call(process.execPath, ["--input-type=module", "-e", script], { cwd: home });
 
-test("the tarball is JavaScript with declarations; it depends on nothing but its user's viem, and hono for its types", async () => {
+test("The tarball is JavaScript with declarations and depends only on viem, and on hono for its types", async () => {
   const files = (await readdir(installed, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   const names = files.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(["index.js", "index.d.ts", "cli.js"]));
@@ -35,7 +35,7 @@ test("the tarball is JavaScript with declarations; it depends on nothing but its
   expect(manifest.peerDependenciesMeta).toEqual({ hono: { optional: true } });
 });
 
-test("it works in an empty folder, without hono: a buyer signs, a merchant's middleware is made", async () => {
+test("It works in an empty folder without hono: a buyer signs, and a merchant's middleware is created", async () => {
   const { stdout } = await node(`
     import { EscrowScheme, escrowed, requirements } from "${NAME}";
     import { privateKeyToAccount } from "viem/accounts";
@@ -52,7 +52,7 @@ test("it works in an empty folder, without hono: a buyer signs, a merchant's mid
   expect(stdout).toBe("132 100000 function\n");
 });
 
-test("its command runs there", async () => {
+test("Its command runs in that folder", async () => {
   const { bin } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
   const cli = join(installed, bin);
   expect(await readFile(cli, "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/);
@@ -60,7 +60,7 @@ test("its command runs there", async () => {
   await expect(call(process.execPath, [cli, "refund"], { cwd: home })).rejects.toMatchObject({ code: 2 });
 });
 
-test("a TypeScript program finds its types, and the stock client takes the scheme", async () => {
+test("A TypeScript program finds its types, and the stock client accepts the scheme", async () => {
   await linkOwn(home, "hono");
   await symlink(join(ROOT, "node_modules/@x402"), join(home, "node_modules/@x402"));
   await symlink(join(ROOT, "node_modules/@types"), join(home, "node_modules/@types"));
@@ -93,7 +93,7 @@ export const app = new Hono().post("/haiku", sold);\n`;
   });
 }, 60_000);
 
-test("the snippet that GET /escrow publishes is a shop as it stands", { timeout: 90_000 }, async () => {
+test("The snippet that GET /escrow publishes is a working shop", { timeout: 90_000 }, async () => {
   const scene = await startSaleScene();
   onTestFinished(scene.stop);
   await linkOwn(home, "@hono/node-server");

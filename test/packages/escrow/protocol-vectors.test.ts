@@ -22,7 +22,7 @@ import {
 } from "../../../packages/escrow/src/index.ts";
 import { escrowAt, placeOf } from "../../../packages/escrow/src/terms.ts";
 
-// The published vectors of docs/escrow-protocol.md. GOLDEN=write writes them anew.
+// The published vectors of docs/escrow-protocol.md. Set GOLDEN=write to regenerate them.
 
 const FILE = new URL("../../vectors/escrow.json", import.meta.url);
 const key = (byte: string): Hex => `0x${byte.repeat(32)}`;
@@ -112,7 +112,7 @@ async function vector(escrow: EscrowFacts, contest: typeof CONTEST | undefined) 
   };
 }
 
-test("the vectors of the escrow's protocol are what the package computes", async () => {
+test("The vectors of the escrow protocol are what the package computes", async () => {
   const cases = ESCROWS.flatMap((escrow) => [undefined, CONTEST].map((contest) => ({ escrow, contest })));
   const vectors = await Promise.all(
     cases.map(async ({ escrow, contest }) => ({

@@ -37,7 +37,7 @@ const validate: NonNullable<EscrowedOptions["validate"]> = (c) =>
   c.req.query("lines") === "3" ? null : "A haiku has 3 lines.";
 const buyer = () => newBuyer(scene.chain);
 
-test("an unpaid request with refused input gets the refusal, and no terms to sign", async () => {
+test("An unpaid request with refused input gets the refusal, without terms to sign", async () => {
   const shop = await openShop(scene, handler, { validate });
   const response = await shop.fetch(BAD, { method: "POST" });
   expect(response.status).toBe(422);
@@ -46,7 +46,7 @@ test("an unpaid request with refused input gets the refusal, and no terms to sig
   expect((await shop.fetch(GOOD, { method: "POST" })).status).toBe(402);
 });
 
-test("a paid request with refused input holds nothing, and its payment still buys", async () => {
+test("A paid request with refused input holds nothing, and its payment still buys", async () => {
   const shop = await openShop(scene, handler, {
     validate: (c) => (c.req.query("lines") === "3" ? undefined : Response.json({ lines: "is not 3" }, { status: 400 })),
   });
@@ -58,13 +58,13 @@ test("a paid request with refused input holds nothing, and its payment still buy
   expect((await pay(shop, header, GOOD)).status).toBe(200);
 });
 
-test("refused and good input with one payment at once: each gets its own answer", async () => {
+test("Refused and good input sent together with one payment each get their own response", async () => {
   const shop = await openShop(scene, handler, { validate });
   const payer = await buyer();
   const header = await signFor(shop, payer, GOOD);
   const urls = [BAD, GOOD, BAD, GOOD];
   const answers = await Promise.all(urls.map((url) => pay(shop, header, url)));
-  // Once it is held, refused input is another resource's.
+  // Once the payment is held, it is bound to the good input, so the refused input is another resource.
   expect(answers.map(({ status }) => status).filter((status) => status === 200)).toHaveLength(2);
   for (const [at, { status }] of answers.entries()) {
     expect(urls[at] === GOOD ? [200] : [409, 422]).toContain(status);
@@ -72,7 +72,7 @@ test("refused and good input with one payment at once: each gets its own answer"
   expect([await holdsBy(scene, payer.address), handler.mock.calls.length]).toEqual([1, 1]);
 });
 
-test("the handler can read the body that validate has read", async () => {
+test("The handler can read the body that validate has read", async () => {
   const shop = await openShop(scene, async (c) => c.json(await c.req.json()), {
     validate: async (c) => ((await c.req.json()).lines === 3 ? null : "A haiku has 3 lines."),
   });
@@ -101,19 +101,19 @@ const REFUSALS: readonly Refusal[] = [
     ...{ status: 422, error: "none" },
   },
   {
-    what: "one without a body",
+    what: "a response without a body",
     refuses: () => new Response(null, { status: 422 }),
     ...{ status: 422, error: "This input is refused." },
   },
   {
-    what: "one that echoes too much",
+    what: "a response that echoes too much",
     refuses: () => new Response(LARGE, { status: 400 }),
     ...{ status: 422, error: "This input is refused." },
   },
 ];
 
 test.each(REFUSALS)(
-  "refused input of a buyer who held the payment itself is the delivery, refunded at once: $what",
+  "Refused input of a buyer who held the payment itself is delivered and refunded immediately: $what",
   async ({ refuses, status, error }) => {
     const shop = await openShop(scene, handler, { validate: refuses });
     const payer = await buyer();
@@ -135,7 +135,7 @@ test.each(REFUSALS)(
   },
 );
 
-test("what was delivered is replayed without asking again", async () => {
+test("A delivery is replayed without a second validation", async () => {
   let isOpen = true;
   const shop = await openShop(scene, handler, { validate: () => (isOpen ? null : "We are closed.") });
   const { header } = await buyFrom(shop, await buyer());
@@ -153,7 +153,7 @@ test.each([
       throw new Error("no ink");
     },
   ],
-])("a check that %s is the shop's own 500: it gives nothing away and holds nothing", async (_, broken) => {
+])("A check that %s is the shop's own 500, which delivers nothing and holds nothing", async (_, broken) => {
   const shop = await openShop(scene, handler, { validate: broken });
   const payer = await buyer();
   const header = await signFor(await openShop(scene, handler, { account: shop.account }), payer);
@@ -173,7 +173,7 @@ await scene.chain.setBalance(account.address, 10n ** 18n);
 
 type Route = Parameters<typeof inNext<Request, { params: string }>>[1];
 
-/** A route handler as Next calls it. */
+/** A route handler, called as Next calls it. */
 function openRoute(handler: Route, { asSent = itself, ...options }: RouteChoices = {}) {
   const common = { account, rpcUrl: scene.chain.rpcUrl, price: "0.10", arbiterUrl: scene.arbiter.url };
   const POST = inNext({ ...common, store: memoryStore(), log: () => undefined, ...options }, handler);
@@ -186,7 +186,7 @@ interface RouteChoices extends Partial<RouteOptions<Request>> {
 
 const itself = (request: Request): Request => request;
 
-/** Next watches what a route reads of its request. */
+/** Next tracks which parts of its request a route reads. */
 const asProxy = (request: Request): Request =>
   new Proxy(request, {
     get(target, name) {
@@ -196,7 +196,7 @@ const asProxy = (request: Request): Request =>
   });
 
 test.each<Pays>(["auth-capture", "commerce"])(
-  "%s: a route handler gets its request, its context and the payment's id, and is paid",
+  "%s: A route handler gets its request, its context, and the payment's id, and is paid",
   async (pays) => {
     const handler = vi.fn<Route>((_request, { params }) => Response.json({ haiku: "An old silent pond", params }));
     const route = openRoute(handler);
@@ -210,7 +210,7 @@ test.each<Pays>(["auth-capture", "commerce"])(
   },
 );
 
-test("its check reads the body, and the handler reads it again", async () => {
+test("The check reads the body, and the handler can read it again", async () => {
   const route = openRoute(async (request) => new Response(await request.text()), {
     validate: async (request) => ((await request.text()) === "3" ? null : "A haiku has 3 lines."),
   });
@@ -222,7 +222,7 @@ test("its check reads the body, and the handler reads it again", async () => {
   expect([response.status, await response.text()]).toEqual([200, "3"]);
 });
 
-test("a handler that throws delivers a 500, which is refunded", async () => {
+test("A handler that throws delivers a 500, which is refunded", async () => {
   const silent = vi.spyOn(console, "error").mockImplementation(() => undefined);
   const route = openRoute(() => {
     throw new Error("no ink");
@@ -232,7 +232,7 @@ test("a handler that throws delivers a 500, which is refunded", async () => {
   expect([response.status, decision]).toEqual([500, "refund"]);
 });
 
-/** As `etag()` of Hono does, and whatever else heeds conditions. */
+/** Honors conditions, as Hono's `etag()` does. */
 const heeding = (headers: Headers): Response =>
   headers.has("if-none-match") || headers.has("range")
     ? new Response(null, { status: 304 })
@@ -241,15 +241,15 @@ const readsBody = async (request: Request) => ((await request.text()) === "3" ? 
 
 test.each([
   ["a route handler", () => openRoute((request) => heeding(request.headers), { validate: readsBody })],
-  ["a route handler of Next", () => openRoute((request) => heeding(request.headers), { asSent: asProxy })],
+  ["a Next route handler", () => openRoute((request) => heeding(request.headers), { asSent: asProxy })],
   [
-    "a handler of Hono",
+    "a Hono handler",
     () =>
       openShop(scene, (c) => heeding(c.req.raw.headers), {
         validate: async (c) => ((await c.req.text()) === "3" ? null : "A haiku has 3 lines."),
       }),
   ],
-])("%s is asked for the whole by a buyer who asks on a condition, or for a part", async (_, open) => {
+])("For a buyer who sends conditions or a range, %s gets a request without them", async (_, open) => {
   const route = await open();
   const asking = {
     fetch: ((url, init) => {
@@ -263,7 +263,7 @@ test.each([
   expect([response.status, await response.json(), decision]).toEqual([200, { haiku: "An old silent pond" }, "release"]);
 });
 
-/** As in Deno and in Cloudflare's workers. */
+/** Deno and Cloudflare Workers have such headers. */
 function withFixedHeaders(request: Request): Request {
   const value = () => {
     throw new TypeError("Headers are immutable.");
@@ -277,7 +277,7 @@ const CONDITIONS = { "If-None-Match": "*", "If-Modified-Since": "Wed, 21 Oct 201
 test.each([
   ["can be changed", itself],
   ["cannot be changed", withFixedHeaders],
-])("a request whose headers %s is handed on without conditions, and whole otherwise", async (_, asSent) => {
+])("A request whose headers %s is passed on without its conditions and otherwise unchanged", async (_, asSent) => {
   const headers = { ...CONDITIONS, "content-type": "text/plain", "x-shop": "3" };
   const sent = new Request("http://shop.example/haiku", { method: "PUT", body: "rain", headers });
   const request = wholeRequest(asSent(sent));
@@ -285,7 +285,7 @@ test.each([
   expect(Object.fromEntries(request.headers)).toEqual({ "content-type": "text/plain", "x-shop": "3" });
 });
 
-test("where its body has been read, a request is handed on without it", async () => {
+test("A request whose body has been read is passed on without its body", async () => {
   const sent = new Request("http://shop.example/haiku", { method: "POST", body: "rain", headers: CONDITIONS });
   const read = withFixedHeaders(sent);
   await read.text();
@@ -294,7 +294,7 @@ test("where its body has been read, a request is handed on without it", async ()
 
 const haiku = { haiku: "An old silent pond / ".repeat(200) };
 
-/** A shop with Hono's `compress()`, for buyers that take gzip. */
+/** A shop with Hono's `compress()`, for buyers that accept gzip. */
 async function openCompressed(place: "before" | "between") {
   const account = privateKeyToAccount(generatePrivateKey());
   await scene.chain.setBalance(account.address, 10n ** 18n);
@@ -319,34 +319,31 @@ async function openCompressed(place: "before" | "between") {
   };
 }
 
-test.each(["before", "between"] as const)(
-  "compress() %s it compresses, and every cookie arrives, also with a replay",
-  async (place) => {
-    const shop = await openCompressed(place);
-    const { response, header, decision, id } = await buyFrom(shop, await newBuyer(scene.chain));
-    expect(scene.arbiter.forwarded.at(-1)).toMatchObject({
-      delivery_version: 1,
-      response: {
-        headers: place === "between" ? { "content-encoding": "gzip" } : { "content-type": "application/json" },
-      },
-    });
-    await eventually(() => statusOf(scene, id), "released" as const);
-    const again = await pay(shop, header);
-    expect([decision, again.headers.get("x-idempotent-replay")]).toEqual(["release", "true"]);
-    for (const answer of [response, again]) {
-      expect([answer.status, answer.headers.get("content-encoding")]).toEqual([200, "gzip"]);
-      expect(JSON.parse(gunzipSync(await answer.arrayBuffer()).toString())).toEqual(haiku);
-      expect(
-        answer.headers
-          .getSetCookie()
-          .map((cookie) => cookie.split(";")[0])
-          .sort(),
-      ).toEqual([...["own=1", "session=late", "visitor=early"]]);
-    }
-  },
-);
+test.each(["before", "between"] as const)("A hold that arrives undelivered %s (%i s) gets a %i", async (place) => {
+  const shop = await openCompressed(place);
+  const { response, header, decision, id } = await buyFrom(shop, await newBuyer(scene.chain));
+  expect(scene.arbiter.forwarded.at(-1)).toMatchObject({
+    delivery_version: 1,
+    response: {
+      headers: place === "between" ? { "content-encoding": "gzip" } : { "content-type": "application/json" },
+    },
+  });
+  await eventually(() => statusOf(scene, id), "released" as const);
+  const again = await pay(shop, header);
+  expect([decision, again.headers.get("x-idempotent-replay")]).toEqual(["release", "true"]);
+  for (const answer of [response, again]) {
+    expect([answer.status, answer.headers.get("content-encoding")]).toEqual([200, "gzip"]);
+    expect(JSON.parse(gunzipSync(await answer.arrayBuffer()).toString())).toEqual(haiku);
+    expect(
+      answer.headers
+        .getSetCookie()
+        .map((cookie) => cookie.split(";")[0])
+        .sort(),
+    ).toEqual([...["own=1", "session=late", "visitor=early"]]);
+  }
+});
 
-test("a merchant that names its contract, and does not ask the service, signs the same", async () => {
+test("A merchant that configures its contract, and does not query the service, signs the same terms", async () => {
   const shop = await openShop(scene, (c) => c.json(haiku), { escrow: scene.escrow.address });
   expect((await buyFrom(shop, await newBuyer(scene.chain))).decision).toBe("release");
   expect(scene.arbiter.forwarded.at(-1)).toMatchObject({ delivery_version: 1 });
@@ -376,7 +373,7 @@ describe.each<[string, (request: Request) => Response | Promise<Response>]>([
 ])("a shop on %s", (_, serve) => {
   const preflight = (headers: Record<string, string>) => serve(new Request(AT_SHOP, { method: "OPTIONS", headers }));
 
-  test("allows the headers that a preflight asks for", async () => {
+  test("It allows the headers that a preflight requests", async () => {
     const names = "access-control-expose-headers,content-type,payment-signature,x-of-its-own";
     const { status, headers } = await preflight({
       origin: "https://elsewhere.example",
@@ -391,7 +388,7 @@ describe.each<[string, (request: Request) => Response | Promise<Response>]>([
     expect(headers.get("access-control-allow-headers")).toBe(names);
   });
 
-  test("repeats neither an endless list of headers nor a method that is none", async () => {
+  test("It echoes no overlong list of headers and no invalid method", async () => {
     const { headers } = await preflight({
       "access-control-request-method": "POST, DELETE",
       "access-control-request-headers": "x-more,".repeat(1_000),
@@ -400,14 +397,14 @@ describe.each<[string, (request: Request) => Response | Promise<Response>]>([
     expect(headers.get("access-control-allow-methods")).toBe("GET, POST");
   });
 
-  test("lets every page read its terms", async () => {
+  test("Pages of every origin may read its terms", async () => {
     const { status, headers } = await serve(new Request(AT_SHOP, { method: "POST" }));
     expect([status, headers.get("access-control-allow-origin")]).toEqual([402, "*"]);
     expect(headers.get("access-control-expose-headers")).toMatch(/PAYMENT-REQUIRED.*X-Escrow-Decision/);
   });
 });
 
-test("what the merchant's own middleware allows is kept", async () => {
+test("CORS headers from the merchant's own middleware are kept", async () => {
   const origin = "https://app.example";
   const app = new Hono().use(cors({ origin, credentials: true, exposeHeaders: ["X-Shop"] })).post(
     "/haiku",

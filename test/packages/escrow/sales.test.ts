@@ -44,7 +44,7 @@ const errorOf = async (response: Response): Promise<string> => {
 };
 
 describe("the offer", () => {
-  test("an unpaid request gets the terms of both contracts, in version 2 only, and is not handled", async () => {
+  test("An unpaid request gets the terms of both contracts, in version 2 only, and does not reach the handler", async () => {
     const before = Date.now();
     const response = await shop.fetch(SHOP, { method: "POST" });
     const after = Date.now();
@@ -66,7 +66,7 @@ describe("the offer", () => {
       feeReceiver: FEE_RECIPIENT,
       deliveryDomain: { name: "", version: "" },
     } as const;
-    // The offer is made at some second between the two.
+    // The offer was made in one of these seconds.
     const possible = Array.from({ length: Math.floor(after / 1000) - Math.floor(before / 1000) + 2 }, (_, n) =>
       requirements({ escrow: facts, merchant: shop.account.address, price: PRICE }, Math.min(before + n * 1000, after)),
     );
@@ -87,7 +87,7 @@ describe("the offer", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
-  test("without the trust service there is no offer, and there is one as soon as it answers", async () => {
+  test("There is no offer while the trust service is down, and one as soon as it is back", async () => {
     const lost = await openShop(scene, handler, { arbiterUrl: "http://127.0.0.1:9" });
     const response = await lost.fetch(SHOP, { method: "POST" });
     expect(response.status).toBe(503);
@@ -97,7 +97,7 @@ describe("the offer", () => {
     expect((await pinned.fetch(SHOP, { method: "POST" })).status).toBe(402);
   });
 
-  test("an invalid price and a merchant without a node are refused at start", async () => {
+  test("An invalid price and a merchant without a node are refused at start", async () => {
     for (const price of ["0", "0.0000001", "1,00", "-1", "", "1e3", 0n, -1n, 2n ** 120n]) {
       await expect(openShop(scene, handler, { price }), String(price)).rejects.toThrow(/^An amount must be/);
     }
@@ -109,7 +109,7 @@ describe("the offer", () => {
 });
 
 describe("a sale", () => {
-  test("good goods: held before the handler runs, delivered, released less 1%", async () => {
+  test("Good goods are held before the handler runs, delivered, and released less 1%", async () => {
     const payer = await buyer();
     handler.mockImplementation(async (c) => {
       expect(await holdsBy(scene, payer.address)).toBe(1);
@@ -135,7 +135,7 @@ describe("a sale", () => {
     expect(await scene.chain.usdcBalance(payer.address)).toBe(900_000n);
   });
 
-  test("a middleware in front of the route's own handler sells it too", async () => {
+  test("The middleware also sells the response of the route's own handler", async () => {
     const { app, ...rest } = await openShop(scene, undefined);
     app.post("/haiku", (c) => c.json({ haiku: "from the next handler" }, 201));
     const { response } = await buyFrom(rest, await buyer());
@@ -144,7 +144,7 @@ describe("a sale", () => {
     expect(response.headers.get("content-type")).toBe("application/json");
   });
 
-  test("a handler that throws delivers a 500, which is refunded", async () => {
+  test("A handler that throws delivers a 500, which is refunded", async () => {
     const silent = vi.spyOn(console, "error").mockImplementation(() => undefined);
     handler.mockImplementation(() => {
       throw new Error("no ink");
@@ -157,7 +157,7 @@ describe("a sale", () => {
     expect(await scene.chain.usdcBalance(payer.address)).toBe(1_000_000n);
   });
 
-  test("bytes that are not text arrive as they are, and are evaluated as they are", async () => {
+  test("A binary response is delivered and evaluated unchanged", async () => {
     const bytes = Uint8Array.from({ length: 1000 }, (_, index) => index % 256);
     handler.mockImplementation((c) => c.body(bytes, 200, { "content-type": "image/png", "set-cookie": "a=1" }));
     const { response, decision } = await buyFrom(shop, await buyer());
@@ -174,14 +174,14 @@ describe("a sale", () => {
   test.each([
     ["with a byte order mark", "\ufeff{}"],
     ["with characters of four bytes", JSON.stringify({ leaf: "🍁" })],
-  ])("a text %s is forwarded byte for byte", async (_, text) => {
+  ])("A text %s is forwarded byte for byte", async (_, text) => {
     handler.mockImplementation((c) => c.body(text, 200, { "content-type": "text/plain" }));
     const { response, decision } = await buyFrom(shop, await buyer());
     expect(Buffer.from(await response.arrayBuffer()).toString()).toBe(text);
     expect(decision).toBe("release");
   });
 
-  test("256 KiB are delivered; one byte more becomes a 500", async () => {
+  test("A response of 256 KiB is delivered, and one byte more becomes a 500", async () => {
     const forward = vi.fn(async () => "release" as const);
     const large = await openShop(scene, handler, { forward });
     handler.mockImplementation((c) => c.body("x".repeat(256 * 1024)));
@@ -194,15 +194,15 @@ describe("a sale", () => {
   });
 });
 
-describe("what is refused", () => {
+describe("refused payments", () => {
   test.each([
     ["no base64", "%%%"],
     ["no JSON", Buffer.from("{").toString("base64")],
     ["version 1", encodeHeader({ x402Version: 1 })],
     ["no payload", encodeHeader({ x402Version: 2 })],
     ["an exact payment", encodeHeader({ x402Version: 2, payload: { signature: "0x00", authorization: {} } })],
-    ["too long", "A".repeat(16_385)],
-  ])("%s: 400", async (_, header) => {
+    ["too many bytes", "A".repeat(16_385)],
+  ])("A header with %s gets a 400", async (_, header) => {
     const response = await pay(shop, header);
     expect(response.status).toBe(400);
     expect(await errorOf(response)).toMatch(/^PAYMENT-SIGNATURE/);
@@ -212,7 +212,7 @@ describe("what is refused", () => {
     ["paymentInfo.receiver", (p) => ({ ...p, receiver: p.payer })],
     ["authorization.nonce", (p) => ({ ...p, salt: "1" })],
   ] as [string, (info: Record<string, unknown>) => Record<string, unknown>][])(
-    "another %s: 402 that says what would be right",
+    "A payment with another %s gets a 402 with the expected value",
     async (field, change) => {
       const payer = await buyer();
       const payment = decodeHeader(await signFor(shop, payer));
@@ -227,7 +227,7 @@ describe("what is refused", () => {
     },
   );
 
-  test("another's signature and a payer without money: 402 with the reason", async () => {
+  test("A wrong signature and a payer without money each get a 402 with the reason", async () => {
     const payment = decodeHeader(await signFor(shop, await buyer()));
     payment.payload.signature = `0x${"11".repeat(65)}`;
     expect(await errorOf(await pay(shop, encodeHeader(payment)))).toMatch(/^0x\w{40} did not sign these terms/);
@@ -238,7 +238,7 @@ describe("what is refused", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
-  test("the draft's own form is as good: collectorData for signature, and terms without their payer", async () => {
+  test("The draft's form is accepted: collectorData as the signature, and terms without a payer", async () => {
     const header = await signFor(shop, await buyer());
     const payment = decodeHeader(header);
     const { signature: collectorData, paymentInfo, ...payload } = payment.payload;
@@ -252,8 +252,8 @@ describe("what is refused", () => {
   });
 });
 
-describe("the same payment again", () => {
-  test("gets the response that another process stored, and was paid for, since this one looked", async () => {
+describe("a repeated payment", () => {
+  test("It gets the response that another process stored after this one looked", async () => {
     const store = memoryStore();
     const account = privateKeyToAccount(generatePrivateKey());
     const first = await openShop(scene, handler, { account, store });
@@ -268,7 +268,7 @@ describe("the same payment again", () => {
     expect(handler).toHaveBeenCalledTimes(1);
   });
 
-  test("ten buyers at once are ten holds from one account", async () => {
+  test("Ten buyers together are ten holds from one account", async () => {
     const payers = [];
     for (let count = 0; count < 10; count += 1) payers.push(await buyer());
     const sales = await Promise.all(payers.map((payer) => buyFrom(shop, payer)));
@@ -276,14 +276,14 @@ describe("the same payment again", () => {
     expect(handler).toHaveBeenCalledTimes(10);
   });
 
-  test("buys nothing else", async () => {
+  test("It buys no other resource", async () => {
     const { header } = await buyFrom(shop, await buyer());
     const response = await pay(shop, header, `${SHOP}?another`);
     expect(response.status).toBe(409);
     expect(await errorOf(response)).toMatch(/already bought POST \/haiku\.$/);
   });
 
-  test("is not sold to a payment that names another route of the same price: nothing is held", async () => {
+  test("A payment that names another route with the same price gets a 409, and nothing is held", async () => {
     const payer = await buyer();
     const signed = decodeHeader(await signFor(shop, payer));
     for (const url of [SHOP.replace("haiku", "ode"), 7, {}]) {
@@ -295,14 +295,14 @@ describe("the same payment again", () => {
     expect((await pay(shop, encodeHeader(unnamed))).status).toBe(200);
   });
 
-  test("is not given to somebody who read the terms from the chain", async () => {
+  test("Somebody who read the terms from the chain does not get the response", async () => {
     const { header } = await buyFrom(shop, await buyer());
     const payment = decodeHeader(header);
     payment.payload.signature = `0x${"11".repeat(64)}1b`;
     expect((await pay(shop, encodeHeader(payment))).status).toBe(402);
   });
 
-  test("after a restart that lost the response: 409 when it was released, 402 when it was refunded", async () => {
+  test("After a restart that lost the response, a released payment gets a 409 and a refunded one a 402", async () => {
     const good = await buyFrom(shop, await buyer());
     await eventually(() => statusOf(scene, good.id), "released" as const);
     handler.mockImplementation((c) => c.body(null, 204));
@@ -318,9 +318,9 @@ describe("the same payment again", () => {
 });
 
 test.each([
-  ["19:59 before anybody may refund it", 1199, 402, 0],
-  ["two seconds earlier", 1201, 200, 1],
-])("a hold that comes undelivered, %s", async (...[_, secondsBefore, status, calls]) => {
+  ["19:59 before it is refundable", 1199, 402, 0],
+  ["20:01 before it is refundable", 1201, 200, 1],
+])("A hold that arrives undelivered %s (%i s) gets a %i", async (...[_, secondsBefore, status, calls]) => {
   const header = await signFor(shop, await buyer());
   const { chain, escrow } = scene;
   const { info, signature } = presentedIn(header);
@@ -342,7 +342,7 @@ test.each([
     expect(await errorOf(response)).toMatch(/Anyone can refund it to its payer starting at 2.*Sign a new one/);
 });
 
-test("the memory of responses is bounded: the oldest decided one goes first, then the oldest", async () => {
+test("The response memory is bounded: the oldest decided response is dropped first, then the oldest", async () => {
   const store = memoryStore({ deliveries: 3, bytes: 10 });
   const kept = (size: number) => ({
     status: 200,

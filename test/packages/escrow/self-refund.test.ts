@@ -18,17 +18,17 @@ import { ARBITER_KEY, bareEnvironment } from "../../support/service/environment.
 
 const CLI = fileURLToPath(new URL("../../../packages/escrow/src/cli.ts", import.meta.url));
 const call = promisify(execFile);
-/** Runtime code that emits an event with the four topics and the data that it is called with, and answers nothing. */
+/** Runtime code that emits an event with the four topics and the data from its calldata, and returns nothing. */
 const LIAR: Hex = "0x60803611600857005b608036036080600037606035604035602035600035608036036000a400";
 
-// Every test moves the chain's clock on, and needs holds of its own.
+// Every test advances the chain's clock and makes its own holds.
 
 const chain = await forFile(startTestChain());
 const [escrow, operator] = [await deployEscrow(chain), await deployOperator(chain)];
 const { client } = chain;
-/** Someone with gas who is neither the buyer nor the merchant. */
+/** An account with gas that belongs to neither party. */
 const anybody = devAccount(7);
-const forward = () => Promise.reject(new Error("Nobody arbitrates."));
+const forward = () => Promise.reject(new Error("There is no arbiter."));
 const shop = await openShop({ chain, arbiter: { url: "http://127.0.0.1:9" } }, haiku, {
   escrow: [escrow.address, operator.address],
   forward,
@@ -36,7 +36,7 @@ const shop = await openShop({ chain, arbiter: { url: "http://127.0.0.1:9" } }, h
 const contractOf = (pays: Pays) => (pays === "commerce" ? escrow : operator).address;
 const refund = (target: RefundTarget) => selfRefund({ ...target, account: anybody, client });
 
-/** A hold whose delivery no arbiter hears of. The clients go by the chain's time. */
+/** A hold whose delivery reaches no arbiter. The clients use the chain's time. */
 async function held(pays: Pays) {
   const { timestamp } = await client.getBlock();
   vi.useFakeTimers({ toFake: ["Date"], now: Number(timestamp) * 1000 });
@@ -57,7 +57,7 @@ test.each<[Pays, Address]>([
   ["commerce", getAddress(escrow.address)],
   ["auth-capture", COMMERCE_PAYMENTS.escrow],
 ])(
-  "a hold by %s: at 1799 s a refund is refused with the time; at 1800 s anybody refunds it, named in any way",
+  "A hold by %s cannot be refunded at 1799 s, and at 1800 s anybody can refund it by any of its names",
   async (pays, custody) => {
     const holds = [await held(pays), await held(pays), await held(pays)] as const;
     const [{ id, info, buyer, after, ...found }, second, third] = holds;
@@ -80,7 +80,7 @@ test.each<[Pays, Address]>([
   },
 );
 
-test("what USDC refuses to pay is owed by the escrow", async () => {
+test("The escrow owes what USDC refuses to pay", async () => {
   const { id, buyer, after } = await held("commerce");
   await after(1800);
   await chain.blacklist(buyer.address);
@@ -88,7 +88,7 @@ test("what USDC refuses to pay is owed by the escrow", async () => {
   expect(await statusOf({ chain, escrow }, id)).toBe("refunded");
 });
 
-test("what USDC refuses to pay stays held with the operator, and is refunded as soon as USDC pays", async () => {
+test("With the operator, what USDC refuses to pay stays held and is refunded once USDC pays", async () => {
   const { id, buyer, after } = await held("auth-capture");
   await after(1800);
   await chain.blacklist(buyer.address);
@@ -106,7 +106,7 @@ test("what USDC refuses to pay stays held with the operator, and is refunded as 
 test.each([
   ["before it is sent", /^eth_(fillTransaction|estimateGas)$/],
   ["before it is mined", /^eth_sendRawTransaction$/],
-])("what somebody else refunds %s has been refunded", async (_, moment) => {
+])("A payment that somebody else refunds %s is reported as refunded", async (_, moment) => {
   const { id, after } = await held("auth-capture");
   await after(1800);
   const others = new Set([() => refund({ paymentId: id })]);
@@ -119,29 +119,29 @@ test.each([
   await expect(late).rejects.toMatchObject({ code: "already_refunded" });
 });
 
-test("anybody's contract can tell of the same hold; the refund is found all the same", async () => {
+test("The refund finds the hold even if another contract emits the same event", async () => {
   const { id, transaction, escrow: contract, after } = await held("auth-capture");
   const { logs } = await client.getTransactionReceipt({ hash: transaction });
-  const told = logs.find(({ address }) => getAddress(address) === contract) ?? expect.fail("There is no event.");
+  const original = logs.find(({ address }) => getAddress(address) === contract) ?? expect.fail("There is no event.");
   const liar: Address = "0x00000000000000000000000000000000c0ffee55";
   await client.setCode({ address: liar, bytecode: LIAR });
   const hash = await client.sendTransaction({
     account: anybody,
     to: liar,
-    data: concat([...(told.topics as Hex[]), told.data]),
+    data: concat([...(original.topics as Hex[]), original.data]),
   });
   const copied = await client.waitForTransactionReceipt({ hash });
-  expect(copied.logs).toMatchObject([{ address: liar, topics: told.topics, data: told.data }]);
+  expect(copied.logs).toMatchObject([{ address: liar, topics: original.topics, data: original.data }]);
   await after(1800);
   expect(await findHold(client, { id })).toMatchObject({ id, escrow: contract, transaction });
   expect(await refund({ paymentId: id })).toMatchObject({ id });
   await expect(refund({ transaction: hash })).rejects.toThrow();
 });
 
-test("what is not held, was released, or holds nothing is refused by name", async () => {
+test("A payment that is not held, was released, or does not exist is refused with its own code", async () => {
   const { id, info, transaction } = await held("commerce");
-  const nothing: Hex = `0x${"ab".repeat(32)}`;
-  await expect(refund({ paymentId: nothing })).rejects.toMatchObject({ code: "not_found" });
+  const unknownId: Hex = `0x${"ab".repeat(32)}`;
+  await expect(refund({ paymentId: unknownId })).rejects.toMatchObject({ code: "not_found" });
   await expect(refund({ paymentId: id, escrow: anybody.address })).rejects.toMatchObject({ code: "not_found" });
   const unknown = { escrow: escrow.address, paymentInfo: { ...info, salt: 1n } };
   await expect(refund(unknown)).rejects.toMatchObject({ code: "not_found" });
@@ -157,7 +157,7 @@ test("what is not held, was released, or holds nothing is refused by name", asyn
   await expect(refund({ transaction })).rejects.toMatchObject({ code: "already_released" });
 });
 
-test("what its payer took back itself is said to be, by the command too", async () => {
+test("A payment that its payer reclaimed is reported as such, by the command too", async () => {
   const { id, info, buyer, after } = await held("auth-capture");
   await after(86_600);
   const abi = parseAbi([
@@ -169,12 +169,12 @@ test("what its payer took back itself is said to be, by the command too", async 
   const reclaim = await client.writeContract({ ...taking, account: buyer });
   await client.waitForTransactionReceipt({ hash: reclaim });
   expect(await chain.usdcBalance(buyer.address)).toBe(1_000_000n);
-  const said = `The payer has taken payment ${id} back itself, from ${COMMERCE_PAYMENTS.escrow} (reclaim), in transaction ${reclaim}.`;
-  await expect(refund({ paymentId: id })).rejects.toMatchObject({ code: "already_reclaimed", message: said });
+  const message = `The payer has taken payment ${id} back itself, from ${COMMERCE_PAYMENTS.escrow} (reclaim), in transaction ${reclaim}.`;
+  await expect(refund({ paymentId: id })).rejects.toMatchObject({ code: "already_reclaimed", message });
   const printed = vi.spyOn(console, "error").mockImplementation(() => undefined);
   vi.stubEnv("PRIVATE_KEY", privateKeyOf(anybody));
   expect(await refundCommand([id, "--rpc", chain.rpcUrl])).toBe(1);
-  expect(printed.mock.calls).toEqual([[said]]);
+  expect(printed.mock.calls).toEqual([[message]]);
   vi.unstubAllEnvs();
   printed.mockRestore();
 });
@@ -185,7 +185,7 @@ const command = (args: readonly string[], env: Record<string, string> = {}) =>
     ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, stdout, stderr }),
   );
 
-test("the command refuses wrong use and says what is expected", async () => {
+test("The command refuses wrong usage and prints what is expected", async () => {
   const id = `0x${"ab".repeat(32)}`;
   const rpc = ["--rpc", chain.rpcUrl];
   vi.stubEnv("PRIVATE_KEY", undefined);
@@ -200,7 +200,7 @@ test("the command refuses wrong use and says what is expected", async () => {
   vi.unstubAllEnvs();
 });
 
-test("the command: 2 for wrong use, 1 too early, 0 when it refunded, by the hold's transaction or by its id", async () => {
+test("The command exits 2 for wrong usage, 1 too early, and 0 after a refund by transaction or id", async () => {
   const { id, buyer, transaction, after } = await held("commerce");
   const args = ["--rpc", chain.rpcUrl, "--key-env", "SENDER"];
   const env = { SENDER: privateKeyOf(anybody) };

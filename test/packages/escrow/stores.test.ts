@@ -18,7 +18,7 @@ const { ownerUrl } = await freshDatabase();
 const pool = await forFile(new pg.Pool({ connectionString: ownerUrl, max: 8 }));
 await pool.query(POSTGRES_TABLE);
 
-/** Keys with values for a while, as Redis has them. */
+/** A key-value store with expiry, like Redis. */
 function keyValue(): KeyValue {
   const values = new Map<string, { readonly value: string; readonly until: number }>();
   const read = (key: string) => {
@@ -69,7 +69,7 @@ const delivery = (body: Uint8Array = BYTES): KeptDelivery => ({
 });
 
 describe.each(STORES)("%s", (_, store, other) => {
-  test("of twenty claims at once, in two processes, one gets the lease", async () => {
+  test("One of twenty simultaneous claims in two processes gets the lease", async () => {
     const id = newId();
     const claims = await Promise.all(
       Array.from({ length: 20 }, (__, at) => (at % 2 === 0 ? store : other).claim(id, "POST /haiku", LONG)),
@@ -78,7 +78,7 @@ describe.each(STORES)("%s", (_, store, other) => {
     expect(new Set(claims.map(({ resource }) => resource))).toEqual(new Set(["POST /haiku"]));
   });
 
-  test("of two resources at once one gets the payment, also after its lease", async () => {
+  test("One of two simultaneous resources gets the payment, and keeps it after its lease", async () => {
     const id = newId();
     const claims = await Promise.all([store.claim(id, "GET /a", 1), other.claim(id, "GET /b", 1)]);
     const [bound] = claims.filter(({ lease }) => lease !== null).map(({ resource }) => resource);
@@ -88,7 +88,7 @@ describe.each(STORES)("%s", (_, store, other) => {
     expect(await other.claim(id, loser, LONG)).toEqual({ resource: bound, lease: null });
   });
 
-  test("a lease that ran out can be taken by another, and not extended by the first", async () => {
+  test("An expired lease can be taken by another process and not extended by the first", async () => {
     const id = newId();
     const { lease: first } = await store.claim(id, "POST /haiku", 1);
     await eventually(async () => (await other.claim(id, "POST /haiku", LONG)).lease !== null, true);
@@ -96,7 +96,7 @@ describe.each(STORES)("%s", (_, store, other) => {
     expect((await store.claim(id, "POST /haiku", LONG)).lease).toBeNull();
   });
 
-  test("an extended lease lasts as long as it was extended", async () => {
+  test("An extended lease lasts for the time of its extension", async () => {
     const id = newId();
     const { lease } = await store.claim(id, "POST /haiku", LONG);
     expect(await other.extend(id, lease ?? "", 1)).toBe(true);
@@ -104,7 +104,7 @@ describe.each(STORES)("%s", (_, store, other) => {
     expect(await store.extend(newId(), lease ?? "", LONG)).toBe(false);
   });
 
-  test("the first delivery stays, byte for byte, and what became of it shows", async () => {
+  test("The first delivery is kept byte for byte, and its decision is recorded", async () => {
     const id = newId();
     expect(await store.get(id)).toBeNull();
     await store.decide(id, "release");
@@ -116,7 +116,7 @@ describe.each(STORES)("%s", (_, store, other) => {
     expect(await store.get(id)).toEqual({ ...delivery(), decision: "release" });
   });
 
-  test("a delivery can be kept without a claim, as by a process whose lease ran out and was forgotten", async () => {
+  test("A delivery can be kept without a claim, as by a process whose expired lease was forgotten", async () => {
     const id = newId();
     expect(await store.keep(id, delivery(new Uint8Array(0)))).toEqual(delivery(new Uint8Array(0)));
     expect((await other.claim(id, "GET /b", LONG)).resource).toBe("POST /haiku");

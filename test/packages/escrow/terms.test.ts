@@ -32,7 +32,7 @@ const anOffer = fc.record({
 const payer: LocalAccount = privateKeyToAccount(generatePrivateKey());
 const RUNS = { numRuns: 40 };
 
-/** What the buyer's scheme makes of an offer, as the merchant reads it from the header. */
+/** The buyer's payment for an offer, as the merchant reads it from the header. */
 async function presented(offer: Offer, nowMs: number): Promise<PresentedPayment> {
   const accepted = requirements(offer, nowMs);
   const { x402Version, payload } = await new EscrowScheme(payer).createPaymentPayload(2, accepted);
@@ -40,7 +40,7 @@ async function presented(offer: Offer, nowMs: number): Promise<PresentedPayment>
 }
 
 describe("the merchant's check", () => {
-  test("accepts what the buyer's scheme makes of any offer, at once and ever after", async () => {
+  test("It accepts the buyer's payment for any offer, immediately and at any later time", async () => {
     await fc.assert(
       fc.asyncProperty(anOffer, fc.nat(10 ** 9), async (offer, laterMs) => {
         const now = Date.now();
@@ -52,15 +52,15 @@ describe("the merchant's check", () => {
     );
   });
 
-  test("names the one field that differs from any offer, and what would be right", async () => {
+  test("It names the one field that differs from any offer, and the expected value", async () => {
     const now = Date.now();
     const fields = ["operator", "receiver", "token", "feeReceiver"] as const;
     await fc.assert(
       fc.asyncProperty(anOffer, fc.constantFrom(...fields), anAddress, async (offer, field, other) => {
         const payment = await presented(offer, now);
         fc.pre(payment.info[field] !== other);
-        const said = mismatch({ ...payment, info: { ...payment.info, [field]: other } }, offer, now);
-        expect(said).toContain(`paymentInfo.${field} is ${other}, expected ${payment.info[field]}`);
+        const error = mismatch({ ...payment, info: { ...payment.info, [field]: other } }, offer, now);
+        expect(error).toContain(`paymentInfo.${field} is ${other}, expected ${payment.info[field]}`);
       }),
       RUNS,
     );
@@ -70,8 +70,8 @@ describe("the merchant's check", () => {
         const payment = await presented(offer, now);
         const other = field === "maxAmount" ? BigInt(number) : number;
         fc.pre(payment.info[field] !== other);
-        const said = mismatch({ ...payment, info: { ...payment.info, [field]: other } }, offer, now);
-        expect(said).toContain(`paymentInfo.${field} is ${other}, expected ${payment.info[field]}`);
+        const error = mismatch({ ...payment, info: { ...payment.info, [field]: other } }, offer, now);
+        expect(error).toContain(`paymentInfo.${field} is ${other}, expected ${payment.info[field]}`);
       }),
       RUNS,
     );
@@ -80,8 +80,8 @@ describe("the merchant's check", () => {
   const OFFER: Offer = fc.sample(anOffer, { numRuns: 1, seed: 1 })[0] as Offer;
   const NOW = 1_800_000_000_000;
   const at = NOW / 1000;
-  /** The expiries of a payment, the authorization in step with them, or null when they are taken. */
-  async function said(pre: number, authorization: number, refund: number): Promise<string | null> {
+  /** The error for a payment with these expiries and a matching authorization, or null if it is accepted. */
+  async function refusalOf(pre: number, authorization: number, refund: number): Promise<string | null> {
     const accepted = requirements(OFFER, Date.now());
     const extra = { ...accepted.extra, preApprovalExpirySeconds: Math.ceil(Date.now() / 1000) + 60 };
     const { payload } = await new EscrowScheme(payer).createPaymentPayload(2, { ...accepted, extra });
@@ -89,26 +89,26 @@ describe("the merchant's check", () => {
     const expiries = { preApprovalExpiry: pre, authorizationExpiry: authorization, refundExpiry: refund };
     return mismatch({ ...payment, info: { ...payment.info, ...expiries } }, OFFER, NOW);
   }
-  /** The authorization still has the old hash; what matters is that no expiry is complained of. */
+  /** The authorization still has the old hash, so its fields may be named. No expiry may be. */
   const TAKEN = /authorization\.(validBefore|nonce) is/;
 
   test.each([
-    ["the offer", 120, 86_400, 172_800, TAKEN],
+    ["the offer's own values", 120, 86_400, 172_800, TAKEN],
     ["an authorization valid 30 s longer", 150, 86_400, 172_800, TAKEN],
-    ["one valid 31 s longer", 151, 86_400, 172_800, /preApprovalExpiry is .*, expected at most/],
+    ["an authorization valid 31 s longer", 151, 86_400, 172_800, /preApprovalExpiry is .*, expected at most/],
     ["an hour less to release", 120, 120 + 82_800, 120 + 82_800, TAKEN],
-    ["a second less", 120, 120 + 82_799, 172_800, /authorizationExpiry is .*, expected/],
+    ["an hour and a second less to release", 120, 120 + 82_799, 172_800, /authorizationExpiry is .*, expected/],
     ["a day to release", 120, 120 + 86_400, 172_800, TAKEN],
-    ["a second more", 120, 120 + 86_401, 172_800, /authorizationExpiry is .*, expected/],
-    ["the two ends together", 120, 86_400, 86_400, TAKEN],
-    ["a refund's end before the release's", 120, 86_400, 86_399, /refundExpiry is .*, expected/],
-    ["a refund's end a day later", 120, 86_400, 172_800, TAKEN],
-    ["a second later", 120, 86_400, 172_801, /refundExpiry is .*, expected/],
-  ])("expiries, %s", async (...[_, pre, authorization, refund, wanted]) => {
-    expect(await said(at + pre, at + authorization, at + refund)).toMatch(wanted);
+    ["a day and a second to release", 120, 120 + 86_401, 172_800, /authorizationExpiry is .*, expected/],
+    ["a refund end at the release end", 120, 86_400, 86_400, TAKEN],
+    ["a refund end before the release end", 120, 86_400, 86_399, /refundExpiry is .*, expected/],
+    ["a refund end a day later", 120, 86_400, 172_800, TAKEN],
+    ["a refund end a day and a second later", 120, 86_400, 172_801, /refundExpiry is .*, expected/],
+  ])("Expiries with %s are checked against the offer", async (...[_, pre, authorization, refund, wanted]) => {
+    expect(await refusalOf(at + pre, at + authorization, at + refund)).toMatch(wanted);
   });
 
-  test("another scheme, network or authorization is named", async () => {
+  test("Another scheme, network, or authorization is named", async () => {
     const payment = await presented(OFFER, Date.now());
     const change = (part: Partial<PresentedPayment>) => mismatch({ ...payment, ...part }, OFFER, Date.now());
     expect(change({ scheme: "exact" })).toContain("accepted.scheme is exact, expected commerce");
@@ -125,7 +125,7 @@ describe("the merchant's check", () => {
   });
 });
 
-test("the terms in a header may leave out their payer, as the draft does: it is the authorization's", async () => {
+test("The terms in a header may omit the payer, as in the draft, and then the authorization's payer counts", async () => {
   const headers = async (offer: Offer) => {
     const accepted = requirements(offer, Date.now());
     const { payload } = await new EscrowScheme(payer).createPaymentPayload(2, accepted);
@@ -148,7 +148,7 @@ test("the terms in a header may leave out their payer, as the draft does: it is 
   );
 });
 
-test("a header of any bytes or any JSON is either a payment or named malformed", () => {
+test("A header with any bytes or any JSON is either a payment or reported as malformed", () => {
   const offer = fc.sample(anOffer, { numRuns: 1, seed: 3 });
   const check = (header: string) => {
     const read = readPayment({ "PAYMENT-SIGNATURE": header }, offer, Date.now());
@@ -213,7 +213,7 @@ describe("the buyer's check", () => {
     expect(refusal({ [field]: value })).toBeNull();
   });
 
-  test("only pinned escrows, and no more than the limit", () => {
+  test("It accepts only pinned escrows and amounts up to the limit", () => {
     expect(refusal({}, { escrows: [other] })).toContain(`extra.escrowAddress is "${OFFER.escrow.address}"`);
     expect(refusal({}, { escrows: [] })).not.toBeNull();
     expect(refusal({}, { escrows: [other, OFFER.escrow.address.toLowerCase() as Address] })).toBeNull();
@@ -236,7 +236,7 @@ describe("the buyer's check", () => {
   });
 });
 
-test("an amount in dollars is the amount in atomic units, and back", () => {
+test("An amount in dollars converts to atomic units and back", () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 1n, max: 10n ** 20n }), (atomic) => {
       expect(parseAmount(formatUsd(atomic))).toBe(atomic);

@@ -41,7 +41,7 @@ beforeEach(() => scene.arbiter.become("fair"));
 const HAIKU = "An old silent pond";
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** Answers that a buyer may bring a handler to give: all of the goods are there, and the arbiter refunds them. */
+/** Responses that a buyer might induce a handler to give. They carry all of the goods, and the arbiter refunds them. */
 const SHAPED: readonly (readonly [string, () => Response])[] = [
   ["a field that is called error", () => Response.json({ haiku: HAIKU, error: "Basho" })],
   ["success: false", () => Response.json({ haiku: HAIKU, success: false }, { status: 201 })],
@@ -63,7 +63,7 @@ const SHAPED: readonly (readonly [string, () => Response])[] = [
 const seenOf = async (response: Response): Promise<string> =>
   JSON.stringify([...response.headers]) + Buffer.from(await response.arrayBuffer()).toString("latin1");
 
-/** The arbiter's refund is one rule for all frameworks; how an answer is kept back is each framework's own. */
+/** The arbiter's refund rule is the same for all frameworks, but each framework withholds a response in its own way. */
 const ON_EACH = ["a field that is called error", "no body", "a redirect without a body"];
 
 test.each(
@@ -72,7 +72,7 @@ test.each(
       ...{ framework, open, shape, answer },
     })),
   ),
-)("$framework: goods with $shape are refunded, so they never reach the buyer", async ({ open, answer, framework }) => {
+)("$framework: Goods with $shape are refunded, so they never reach the buyer", async ({ open, answer, framework }) => {
   let calls = 0;
   const shop = await open(await merchantIn(scene), () => {
     calls += 1;
@@ -108,7 +108,7 @@ test.each(
 });
 
 test.each(SHAPED)(
-  "while the arbiter cannot be reached, goods with %s are kept back, because it would refund them later",
+  "While the arbiter is unreachable, goods with %s are withheld because it would refund them later",
   async (_, answer) => {
     const [, open] = FRAMEWORKS[0] ?? expect.fail("There is no framework.");
     const shop = await open(await merchantIn(scene), answer);
@@ -126,7 +126,7 @@ test.each(SHAPED)(
   },
 );
 
-test("a compressed response is kept back until the arbiter has decoded it, and then it is sold", async () => {
+test("A compressed response is withheld until the arbiter has decoded it, and then it is sold", async () => {
   const [, open] = FRAMEWORKS[0] ?? expect.fail("There is no framework.");
   const body = () => gzipSync(JSON.stringify({ haiku: HAIKU }));
   const shop = await open(
@@ -142,7 +142,7 @@ test("a compressed response is kept back until the arbiter has decoded it, and t
   expect([sold.status, await sold.json()]).toEqual([200, { haiku: HAIKU }]);
 });
 
-test("Hono: what middleware before it sets is on every answer, and a replay has its own", async () => {
+test("Hono: Headers of earlier middleware are on every response, and a replay has its own", async () => {
   let visits = 0;
   let answer = () => Response.json({ haiku: HAIKU }, { headers: { "set-cookie": "inner=1" } });
   const app = new Hono();
@@ -170,7 +170,7 @@ test("Hono: what middleware before it sets is on every answer, and a replay has 
   expect(hung(withheld.response)).toEqual([500, "5", ["outer=5"], origin]);
 });
 
-test.each(FRAMEWORKS)("%s: a merchant's own error is the answer, with its status and words", async (_, open) => {
+test.each(FRAMEWORKS)("%s: A merchant's own error is the response, with its status and text", async (_, open) => {
   const shop = await open(await merchantIn(scene), () => Response.json({ error: "no ink" }, { status: 418 }));
   const { response, decision } = await buyFrom(shop, await newBuyer(scene.chain), { url: shop.url });
   expect([response.status, await response.json(), decision]).toEqual([418, { error: "no ink" }, "refund"]);
@@ -178,10 +178,10 @@ test.each(FRAMEWORKS)("%s: a merchant's own error is the answer, with its status
 
 const LONG = JSON.stringify({ lines: 3, words: "frog ".repeat(40_000) });
 
-/** When a buyer hangs up: while its payment is held, or while the handler works. */
+/** When the buyer hangs up. */
 const WHEN = ["while its payment is held", "while the handler works"] as const;
 
-/** A gate that somebody waits at, and somebody opens. */
+/** A gate that one side awaits and the other opens. */
 function gate() {
   const { promise: reached, resolve: arrive } = Promise.withResolvers<void>();
   const { promise: open, resolve: opens } = Promise.withResolvers<void>();
@@ -218,11 +218,11 @@ async function leaveAndReturn(shop: RealShop, hangUp: ReturnType<typeof gate>, b
 }
 
 test.each(FRAMEWORKS.slice(0, 3).flatMap(([framework, open]) => WHEN.map((when) => ({ framework, open, when }))))(
-  "$framework: a buyer that hangs up $when aborts nothing, and finds the goods with the same header",
+  "$framework: A buyer that hangs up $when aborts nothing, and gets the goods with the same header",
   async ({ open, when }) => {
     const { hangUp, options, works } = await sellerThatWaits(when);
     const handler = vi.fn(async (request: Request) => {
-      // Work that is given the signal, or the request itself, as `fetch` would be.
+      // Work that observes the signal, or the request, as `fetch` would.
       const { signal } = request;
       const forwarded = new Request(request.clone());
       await works();
@@ -242,7 +242,7 @@ writeFileSync(file, "An old silent pond ".repeat(5_000));
 
 const EXPRESS: readonly (readonly [string, ExpressHandler, string])[] = [
   [
-    "reads its request after that",
+    "reads its request afterwards",
     async (request, response) => {
       const body = await text(request);
       response.json({ length: body.length });
@@ -251,14 +251,14 @@ const EXPRESS: readonly (readonly [string, ExpressHandler, string])[] = [
   ],
   ["sends a file", (_request, response) => response.sendFile(file), "An old silent pond ".repeat(5_000)],
   [
-    "sends a stream, and waits for its end",
+    "awaits the end of a stream",
     async (_request, response) => pipeline(Readable.from(["An old ", "silent pond"]), response.type("txt")),
     "An old silent pond",
   ],
 ];
 
 test.each(EXPRESS.flatMap(([what, handler, body]) => WHEN.map((when) => ({ what, handler, body, when }))))(
-  "Express: a buyer that hangs up $when does not disturb a handler that $what",
+  "Express: A buyer that hangs up $when does not disturb a handler that $what",
   async ({ handler, body, when }) => {
     const { hangUp, options, works } = await sellerThatWaits(when);
     const done = vi.fn();
@@ -276,18 +276,18 @@ test.each(EXPRESS.flatMap(([what, handler, body]) => WHEN.map((when) => ({ what,
   },
 );
 
-test.each(WHEN)("Express: nothing that a handler can look at tells of a buyer that hangs up %s", async (when) => {
+test.each(WHEN)("Express: A handler cannot detect that its buyer hangs up %s", async (when) => {
   const { hangUp, options, works } = await sellerThatWaits(when);
   const heard: string[] = [];
   const app = express();
-  // Something before the middleware that watches the connection, as loggers do.
+  // Middleware that observes the connection, as loggers do.
   const outer = vi.fn();
   app.use((_request: unknown, response: NodeJS.EventEmitter, next: () => void) => {
     response.on("close", outer);
     next();
   });
   const handler = vi.fn<ExpressHandler>(async (request, response) => {
-    // A request whose body was read closes then.
+    // A request whose body was read closes in the next turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     for (const [name, source] of Object.entries({ request, response, socket: request.socket, other: response.socket }))
       for (const event of ["aborted", "close", "error", "end"])
@@ -313,30 +313,27 @@ test.each(WHEN)("Express: nothing that a handler can look at tells of a buyer th
     sockets: Array(3).fill([false, true, true]),
   });
   expect(handler).toHaveBeenCalledTimes(1);
-  // Whatever came before the middleware still learns of each end: of the unpaid, the lost and the repeated request.
+  // Earlier middleware still sees each of three requests end: the unpaid, the lost, and the repeated one.
   await eventually(() => outer.mock.calls.length, 3);
 });
 
-test.each(FRAMEWORKS)(
-  "%s: a buyer that hangs up in the middle of its request has nothing held",
-  async (framework, open) => {
-    const options = await merchantIn(scene);
-    const logged = vi.fn();
-    const handler = vi.fn(() => Response.json({}));
-    const shop = await open({ ...options, log: logged }, handler);
-    const payer = await newBuyer(scene.chain);
-    const header = await signFor(shop, payer, shop.url);
-    const { port, pathname, host } = new URL(shop.url);
-    const client = connect(Number(port), "127.0.0.1");
-    const head = ["POST", "HTTP/1.1"].join(` ${pathname} `);
-    client.write(`${head}\r\nHost: ${host}\r\nContent-Length: 1000\r\nPAYMENT-SIGNATURE: ${header}\r\n\r\n{"lines":`);
-    client.end();
-    await eventually(() => logged.mock.calls.length, 1);
-    expect([framework, handler.mock.calls.length, await holdsBy(scene, payer.address)]).toEqual([framework, 0, 0]);
-  },
-);
+test.each(FRAMEWORKS)("%s: A buyer that hangs up in the middle of its request has no hold", async (framework, open) => {
+  const options = await merchantIn(scene);
+  const logged = vi.fn();
+  const handler = vi.fn(() => Response.json({}));
+  const shop = await open({ ...options, log: logged }, handler);
+  const payer = await newBuyer(scene.chain);
+  const header = await signFor(shop, payer, shop.url);
+  const { port, pathname, host } = new URL(shop.url);
+  const client = connect(Number(port), "127.0.0.1");
+  const head = ["POST", "HTTP/1.1"].join(` ${pathname} `);
+  client.write(`${head}\r\nHost: ${host}\r\nContent-Length: 1000\r\nPAYMENT-SIGNATURE: ${header}\r\n\r\n{"lines":`);
+  client.end();
+  await eventually(() => logged.mock.calls.length, 1);
+  expect([framework, handler.mock.calls.length, await holdsBy(scene, payer.address)]).toEqual([framework, 0, 0]);
+});
 
-/** What comes back to a client that reads nothing before it has sent everything, as many of them do. */
+/** Returns the response to a client that reads only after it has sent everything, as many clients do. */
 async function sendThenRead(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<string> {
   const { port, pathname, host } = new URL(url);
   const client = connect(Number(port), "127.0.0.1").pause();
@@ -349,7 +346,7 @@ async function sendThenRead(url: string, headers: Readonly<Record<string, string
   return text(client);
 }
 
-test.each(FRAMEWORKS)("%s: a request of more than 16 MiB is refused before anything is held", async (_, open) => {
+test.each(FRAMEWORKS)("%s: A request of more than 16 MiB is refused before anything is held", async (_, open) => {
   const shop = await open(await merchantIn(scene), () => Response.json({}));
   const payer = await newBuyer(scene.chain);
   const header = await signFor(shop, payer, shop.url);
