@@ -23,7 +23,7 @@ import { newPayer, signPayment } from "../support/payments/signing.ts";
 import { startService } from "../support/service/service.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-// The programs that check a wallet's certificates in the public log, against the real service and against others.
+// Runs the programs that check a wallet's certificates in the public log, against the real service and against fakes.
 
 const CLI = fileURLToPath(new URL("../../packages/verifier/src/cli.ts", import.meta.url));
 const chain = await forFile(startTestChain());
@@ -34,7 +34,7 @@ const { body: sold } = await post(`${service.url}/test/basic`, v2(await signPaym
 const PROOF = `${service.url}${new URL(String(sold.cert_url)).pathname}.tlog-proof`;
 await waitUntil(async () => (await send(PROOF)).status === 200, 30_000);
 const proof = (await send(PROOF)).text;
-/** A proof of the same log that is about something else. */
+/** A valid proof of the same log, for another entry. */
 const other = (await send(`${service.url}/log/entry/0.tlog-proof`)).text;
 const log_policy = (await send(`${service.url}/log`)).body.policy as string;
 const unmet = log_policy.replace(
@@ -47,7 +47,7 @@ describe("check_credential", () => {
   const checked = async (input: object, url = service.url) =>
     (await call(await connectHttp(url), "check_credential", { wallet, ...input })).structured;
 
-  test("with a policy, the certificates of a credential are looked up in it; without one, that is said", async () => {
+  test("A credential's certificates are looked up in the log with a policy, and reported as not checked without one", async () => {
     expect(await checked({})).toMatchObject({ valid: true, log: { state: "not_checked" } });
     for (const input of [{ log_policy }, { log_policy, log_proofs: [proof] }])
       expect(await checked(input)).toMatchObject({
@@ -72,7 +72,7 @@ describe("check_credential", () => {
     expect(await call(client, "check_credential", { wallet, log_policy: "quorum" })).toMatchObject({ isError: true });
   });
 
-  test("the user's policy stands above the caller's", async () => {
+  test("The user's policy takes precedence over the caller's", async () => {
     const local = await connectLocal({ service: httpService(service.url), logPolicy: parsePolicy(log_policy) });
     const own = await call(local, "check_credential", { wallet });
     expect(own.structured).toMatchObject({ valid: true, log: { state: "proven" } });
@@ -82,7 +82,7 @@ describe("check_credential", () => {
     });
   });
 
-  test("and by verify_agent: the user's own policy has them compared with all that the log has of the wallet", async () => {
+  test("With the user's own policy, credentials and records are compared with everything that the log has about the wallet", async () => {
     const policy = parsePolicy(log_policy);
     const kept: string[] = [];
     const store = {
@@ -110,7 +110,7 @@ describe("check_credential", () => {
       isError: true,
       text: expect.stringMatching(/kept\.json: .*remove it to begin at entry 0/),
     });
-    // Nobody else's word is compared, and the service itself reads no log for its callers.
+    // Without a user's policy, nothing is compared, and the service itself reads no log for its callers.
     const handed = (await send(`${service.url}/credential/${wallet}`)).text;
     expect((await call(honest, "check_credential", { credential: handed })).structured).toMatchObject({
       wallet_log: { state: "not_checked", reason: expect.stringMatching(/Only the credential of a `wallet`/) },
@@ -123,13 +123,13 @@ describe("check_credential", () => {
     ["is redirected", (_, answer) => void answer.writeHead(302, { location: "/" }).end(), /could not be read/],
     ["never ends", (_, answer) => endless(answer), /could not be read: more than 4194304 bytes/],
     ["never comes", () => undefined, /could not be read: .*timeout/],
-  ])("a server whose proof %s shows none, and the credential is as valid as before", async (_, answer, reason) => {
+  ])("A server whose proof %s proves nothing, and the credential stays valid", async (_, answer, reason) => {
     const server = await serveHttp(answer);
     onTestFinished(server.stop);
     const [real, hostile] = [httpService(service.url), httpService(server.url)];
     const send: typeof real.send = ({ timeoutMs, ...request }) => {
       if (!request.path.endsWith(".tlog-proof")) return real.send(request);
-      // Nobody waits that long here.
+      // The test does not wait that long.
       expect(timeoutMs).toBe(10_000);
       return hostile.send({ ...request, timeoutMs: reason.source.endsWith("timeout") ? 200 : 10_000 });
     };
@@ -142,7 +142,7 @@ describe("check_credential", () => {
   });
 });
 
-test("the monitor follows the running service over HTTP, goes on where it stopped, and knows what was sold", async () => {
+test("The monitor follows the running service over HTTP, resumes where it stopped, and finds what was sold", async () => {
   const folder = await mkdtemp(join(tmpdir(), "monitor-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await writeFile(join(folder, "policy.txt"), log_policy);
@@ -150,7 +150,7 @@ test("the monitor follows the running service over HTTP, goes on where it stoppe
   const log = (...args: string[]) => promisify(execFile)(process.execPath, [CLI, "log", ...args], { cwd: folder });
   const follow = () => log("monitor", `${service.url}/log`, "--policy", "policy.txt", "--once", ...kept);
   expect((await follow()).stdout).toMatch(/^ok: localhost:\d+\/log has (\d+) entries, \1 of them new\n$/);
-  // Somebody else's, because the tests below count on what this wallet has.
+  // Another wallet, because the tests below count this wallet's records.
   const payment = v2(await signPayment(await newPayer(chain)));
   const { body } = await post(`${service.url}/test/basic`, payment);
   const next = new URL(String(body.cert_url)).pathname;
@@ -184,7 +184,7 @@ describe("the action", () => {
     return join(folder, "record.tlog-proof");
   };
 
-  test("it checks the proofs that are handed over or served; without a policy it says that it did not", async () => {
+  test("It checks the proofs that it gets or fetches, and without a policy it reports that it checked none", async () => {
     expect(await run(null)).toMatchObject({ failure: null, outputs: { log: "not_checked" } });
     for (const proofs of [[], [await fileOf(proof)]])
       expect(await run({ proofs, isRequired: true })).toMatchObject({ failure: null, outputs: { log: "proven" } });
@@ -197,12 +197,12 @@ describe("the action", () => {
     await expect(run({ proofs: ["nowhere"] })).rejects.toThrow(/^log-proofs names "nowhere".*ENOENT/);
   });
 
-  test("it reads what the log has of the wallet, keeps it, and fails the step where the record says otherwise", async () => {
+  test("It reads and keeps what the log has about the wallet, and fails the step if the record differs", async () => {
     const state = await fileOf("").then((file) => `${file}.json`);
     expect(await run({ mostEntries: 0 })).toMatchObject({ failure: null, outputs: { "log-wallet": "not_checked" } });
     const kept = { state, isRequired: true };
     expect(await run(kept)).toMatchObject({ failure: null, outputs: { "log-wallet": "nothing" } });
-    // Another name of the file has it as it was: it is replaced, never written into.
+    // A hard link keeps the old content, so this shows that the file is replaced and never overwritten.
     await link(state, `${state}.before`);
     const before = await readFile(state, "utf8");
     await writeFile(`${state}.new`, "what a canceled job has left");
@@ -223,7 +223,7 @@ describe("the action", () => {
       });
     }, "localhost");
     onTestFinished(server.stop);
-    // Only what is new would be read again.
+    // Otherwise only new entries would be read.
     const policy = log_policy.replaceAll(service.url, server.url);
     const lied = await run({ ...kept, policy }, server.url);
     expect(lied.outputs["log-wallet"]).toBe("hidden");
@@ -237,25 +237,28 @@ describe("the action", () => {
   test.each<[string, RequestListener, RegExp]>([
     ["a 404", (_, answer) => void answer.writeHead(404).end(), /returned status 404/],
     ["a redirect", elsewhere, /cannot be read: /],
-    ["an answer without end", (_, answer) => endless(answer), /more than 1 MiB/],
-  ])("%s is no proof: the wallet is as verified as before, unless the step requires one", async (_, answer, reason) => {
-    const server = await lying(answer);
-    const report = await run({}, server.url);
-    expect(report).toMatchObject({ failure: null, outputs: { verified: "true", log: "absent" } });
-    expect(report.summary).toMatch(reason);
-    const { failure } = await run({ isRequired: true }, server.url);
-    expect(failure).toMatch(/^The certificates are not shown to be in the public log: /);
-    expect(failure).toMatch(reason);
-  });
+    ["an endless response", (_, answer) => endless(answer), /more than 1 MiB/],
+  ])(
+    "With %s as the proof, the wallet is still verified unless the step requires a proof",
+    async (_, answer, reason) => {
+      const server = await lying(answer);
+      const report = await run({}, server.url);
+      expect(report).toMatchObject({ failure: null, outputs: { verified: "true", log: "absent" } });
+      expect(report.summary).toMatch(reason);
+      const { failure } = await run({ isRequired: true }, server.url);
+      expect(failure).toMatch(/^The certificates are not shown to be in the public log: /);
+      expect(failure).toMatch(reason);
+    },
+  );
 
-  test("a page in place of a proof fails the step, and its words stay words in the summary", async () => {
+  test("A page in place of a proof fails the step, and its text is escaped in the summary", async () => {
     const server = await lying((_, answer) => void answer.end("<p>`` **Proven**\n\n</p>"));
     const { failure, summary } = await run({}, server.url);
     expect(failure).toMatch(/malformed_log_proof/);
     expect(summary).toMatch(/Public log: \*\*refused\*\*\. `` [^`\n]* ``$/m);
   });
 
-  /** The service, but for its proofs. */
+  /** The service with other responses for its proofs. */
   async function lying(answerProof: RequestListener) {
     const server = await serveHttp((request, answer) => {
       if (request.url?.endsWith(".tlog-proof")) return answerProof(request, answer);
@@ -266,7 +269,7 @@ describe("the action", () => {
   }
 });
 
-/** Sends as long as somebody listens. */
+/** Sends until the client disconnects. */
 function endless(answer: ServerResponse): void {
   const more = () => {
     while (answer.writable && !answer.destroyed && answer.write("x".repeat(65_536)));

@@ -14,7 +14,7 @@ const lint = (program: string, ...args: string[]) =>
 const manifestOf = async (folder: string) => JSON.parse(await readFile(join(ROOT, folder, "package.json"), "utf8"));
 
 test.each([".", "packages/action", ...PACKAGES.map(({ folder }) => `packages/${folder}`)])(
-  "%s is under the MIT license, and has its text",
+  "%s is under the MIT license and includes its text",
   async (folder) => {
     expect((await manifestOf(folder)).license).toBe("MIT");
     const text = await readFile(join(ROOT, folder, "LICENSE"), "utf8");
@@ -26,7 +26,7 @@ test.each([".", "packages/action", ...PACKAGES.map(({ folder }) => `packages/${f
 describe.each(PACKAGES)("$name", (published) => {
   const tarball = join(TARBALLS, tarballName(published));
 
-  test("says where it comes from, what it is about and what it runs on", async () => {
+  test("The manifest names its repository, its keywords, and its Node version", async () => {
     const manifest = await manifestOf(`packages/${published.folder}`);
     expect(manifest).toMatchObject({
       repository: { type: "git", directory: `packages/${published.folder}` },
@@ -38,11 +38,11 @@ describe.each(PACKAGES)("$name", (published) => {
     expect(manifest).not.toHaveProperty("homepage");
   });
 
-  test("passes publint as it is packed", async () => {
+  test("The packed tarball passes publint", async () => {
     expect((await lint("publint", tarball, "--strict")).stdout).toMatch(/All good!/);
   });
 
-  test("has types that every importer finds, as attw judges it; a program alone has none", async () => {
+  test("Every importer finds its types according to attw, and a package without exports has none", async () => {
     const { stdout } = await lint("attw", tarball, "--profile", "esm-only", "--format", "json");
     const { analysis } = JSON.parse(stdout);
     expect(analysis.packageName).toBe(published.name);

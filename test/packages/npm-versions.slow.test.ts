@@ -9,13 +9,13 @@ import { inShell } from "../support/browser/page-code.ts";
 import { folderForFile, forFile } from "../support/for-file.ts";
 import { npmPrograms, startRegistry } from "../support/packages/registry.ts";
 
-/** One of each major version that a reader may have; 12 is the first that refuses URLs. */
+/** One version of each supported major. npm 12 is the first that refuses URLs. */
 const VERSIONS = ["10.9.9", "11.21.2", "12.2.2"];
 
 const registry = await forFile(startRegistry());
 const url = await servePackages();
 
-/** The routes of the packages alone. */
+/** Serves only the packages' routes. */
 async function servePackages(): Promise<string> {
   const app = new Hono();
   const tarballs = await readTarballs(TARBALLS);
@@ -31,17 +31,20 @@ async function servePackages(): Promise<string> {
 const PROGRAMS = await Promise.all(VERSIONS.map(async (version) => [version, await npmPrograms(version)] as const));
 
 describe.each(PROGRAMS)("npm %s", (version, programs) => {
-  test.skipIf(programs === null)("installs our packages for good, and runs their programs from a URL", async () => {
-    const home = await folderForFile(`npm-${version}-`);
-    const env = { ...registry.environment(home), PATH: `${programs}:${process.env.PATH}` };
-    const shell = (text: string) => inShell({ home, env }, { id: "command", caption: "command", text });
-    expect((await shell("npm --version")).trim()).toBe(version);
-    await shell(installCommands(url, [VERIFIER, ESCROW], ["jose"]));
-    for (const { name } of [VERIFIER, ESCROW]) expect(await shell(`npx ${name} --help`)).toContain(`${name} `);
-    // Whatever comes after it: another package, a clean installation, one without the lock file.
-    await shell("npm install canonicalize && npm ci && rm -r node_modules package-lock.json && npm install");
-    expect(await shell(`npx ${VERIFIER.name} --help`)).toContain(VERIFIER.name);
-    await shell("rm -r node_modules package.json package-lock.json");
-    expect(await shell(`${npxCommand(url, VERIFIER)} --help`)).toContain(`${VERIFIER.name} `);
-  });
+  test.skipIf(programs === null)(
+    "It installs our packages permanently and runs their programs from a URL",
+    async () => {
+      const home = await folderForFile(`npm-${version}-`);
+      const env = { ...registry.environment(home), PATH: `${programs}:${process.env.PATH}` };
+      const shell = (text: string) => inShell({ home, env }, { id: "command", caption: "command", text });
+      expect((await shell("npm --version")).trim()).toBe(version);
+      await shell(installCommands(url, [VERIFIER, ESCROW], ["jose"]));
+      for (const { name } of [VERIFIER, ESCROW]) expect(await shell(`npx ${name} --help`)).toContain(`${name} `);
+      // Later commands also work: another package, a clean installation, and one without the lock file.
+      await shell("npm install canonicalize && npm ci && rm -r node_modules package-lock.json && npm install");
+      expect(await shell(`npx ${VERIFIER.name} --help`)).toContain(VERIFIER.name);
+      await shell("rm -r node_modules package.json package-lock.json");
+      expect(await shell(`${npxCommand(url, VERIFIER)} --help`)).toContain(`${VERIFIER.name} `);
+    },
+  );
 });

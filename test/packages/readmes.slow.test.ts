@@ -16,7 +16,7 @@ import { openShop } from "../support/sellers/shop.ts";
 import { serveFacilitator } from "../support/sellers/stock-facilitator.ts";
 import { bareEnvironment } from "../support/service/environment.ts";
 
-// What the READMEs say, done in a bare folder against a running service.
+// Follows the READMEs in a bare folder against a running service.
 
 let scene: SaleScene;
 let registry: TestRegistry;
@@ -37,7 +37,7 @@ afterAll(async () => {
   await rm(reader.home, { recursive: true, force: true });
 });
 
-/** A README with the addresses of this test in place of those that it names. */
+/** A README with this test's addresses instead of the published ones. */
 const readme = (folder: string): Promise<string> => addressed(`packages/${folder}/README.md`);
 
 async function addressed(file: string): Promise<string> {
@@ -52,7 +52,7 @@ const command = (text: string): PageCode => ({ id: "command", caption: "command"
 const commands = (text: string, pattern: RegExp): readonly string[] =>
   [...text.matchAll(/^ {4}(.+)$/gm)].map(([, line = ""]) => line).filter((line) => pattern.test(line));
 
-/** The commands that download a package of ours, and install it. */
+/** The commands that download and install one of our packages. */
 function installation(text: string): PageCode {
   const [download = "", ...others] = commands(text, /^curl -fO /);
   const [install = "", ...more] = commands(text, /^npm install \.\//);
@@ -60,20 +60,20 @@ function installation(text: string): PageCode {
   return command(`${download}\n${install}`);
 }
 
-/** The code after the mention of a file's name. */
+/** The code block after the mention of a file name. */
 function file(text: string, caption: string): PageCode {
   const [, code = ""] = new RegExp(`\`${caption}\`[^\`]*:\\n\\n\`\`\`[jt]s\\n(.*?)\`\`\``, "s").exec(text) ?? [];
   return { id: caption, caption, text: code };
 }
 
-test("the verifier is installed and checks a credential of the service that it came from", async () => {
+test("The verifier is installed from a service and checks a credential of that service", async () => {
   const text = await readme("verifier");
   const [check = ""] = commands(text, /^npx .*http:\/\/localhost/);
   await inShell(reader, installation(text));
   expect(await inShell(reader, command(check))).toMatch(/^valid, not verified: never tested\n/);
 });
 
-test("the escrow package is installed, and its shop sells to the stock client and to its own buyer", {
+test("The escrow package is installed, and its shop sells to the stock client and to its own buyer", {
   timeout: 180_000,
 }, async () => {
   const text = await readme("escrow");
@@ -94,7 +94,7 @@ test("the escrow package is installed, and its shop sells to the stock client an
     expect(await run(reader, file(text, name)), name).toBe("{ haiku: 'An old silent pond' } release\n");
 });
 
-test("the MCP client's configuration starts the tools", async () => {
+test("The MCP client's configuration starts the tools", async () => {
   const [, json = "{}"] = /```json\n(.*?)```/s.exec(await readme("mcp")) ?? [];
   const { command: program, args, env } = JSON.parse(json).mcpServers["agent-payment-trust"];
   const client = newClient();
@@ -106,7 +106,7 @@ test("the MCP client's configuration starts the tools", async () => {
   expect((await client.listTools()).tools).toHaveLength(12);
 });
 
-test("the exam for sellers runs from its URL", { timeout: 180_000 }, async () => {
+test("The exam for sellers runs from its URL", { timeout: 180_000 }, async () => {
   const shop = await openShop(scene.chain);
   onTestFinished(() => shop.stop());
   const [exam = ""] = commands(await readme("seller-check"), /npx -y/);
@@ -116,7 +116,7 @@ test("the exam for sellers runs from its URL", { timeout: 180_000 }, async () =>
   expect(await inShell(reader, command(`${key} ${asked} --other ${shop.url}/sonnet`))).toMatch(/^Level full\./m);
 });
 
-test("the project's README leads to a first payment and a first verification", { timeout: 180_000 }, async () => {
+test("The project's README leads to a first payment and a first verification", { timeout: 180_000 }, async () => {
   const text = await addressed("README.md");
   const [client = ""] = commands(text, /^npm install @/);
   const [check = ""] = commands(text, /^npx --no-install agent-payment-trust-verifier/);
@@ -127,7 +127,7 @@ test("the project's README leads to a first payment and a first verification", {
   expect(await inShell(reader, command(check))).toMatch(/^valid, not verified: never tested\n/);
 });
 
-test("the gate is installed, and its shop sells to a wallet once it is verified", { timeout: 180_000 }, async () => {
+test("The gate is installed, and its shop sells to a wallet once it is verified", { timeout: 180_000 }, async () => {
   const text = await readme("gate");
   await inShell(reader, installation(text));
   const facilitator = await serveFacilitator(scene.chain);

@@ -101,13 +101,13 @@ const SERVERS: readonly (readonly [string, Open])[] = [
 ];
 
 describe.each(SERVERS)("%s", (_, open) => {
-  test("sells to a verified wallet only, whatever the payment looks like", async () => {
+  test("It sells only to a verified wallet, in every form of payment", async () => {
     await expectGate(scene, await open(), await open({ service: closedUrl }));
     expect(handler).toHaveBeenCalledTimes(4);
     expect(log).toHaveBeenCalledWith("A wallet could not be looked up.", expect.any(Error));
   });
 
-  test("HEAD is not an unpaid way into a route for GET", async () => {
+  test("HEAD is not an unpaid way into a GET route", async () => {
     const send = await open({ routes: { "GET /haiku": { accepts } } });
     expect((await send({}, "HEAD")).status).toBe(402);
     expect((await send(await payment(FAILED), "HEAD")).status).toBe(403);
@@ -146,7 +146,7 @@ const BESIDE: readonly (readonly [string, (plan?: Plan) => Promise<Send>])[] = [
   ],
 ];
 
-test.each(BESIDE)("%s: every answer has its session's cookie, and what is sold is compressed", async (_, open) => {
+test.each(BESIDE)("%s: Every response has its session's cookie, and what is sold is compressed", async (_, open) => {
   const [send, down] = [await open(), await open({ service: closedUrl })];
   const answers = [
     await send({}),
@@ -165,7 +165,7 @@ const hono = (plan: Plan = {}): Send => {
   return async (headers) => app.request("http://shop.test/haiku", { method: "POST", headers });
 };
 
-test("the stock client buys as a verified wallet, and is refused as another", async () => {
+test("The stock client buys with a verified wallet and is refused with another", async () => {
   const app = openHono();
   const url = await new Promise<string>((resolve) => {
     const server = serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" }, ({ port }) =>
@@ -188,7 +188,7 @@ test.each<[NonNullable<GateOptions["require"]>, readonly [number, number], reado
   ["can_pay", [200, 403], []],
   [["can_pay", "verified"], [200, 403], []],
   [["can_pay", "retry_safety"], [403, 403], ["retry_safety"]],
-])("with require %j, a wallet also has to be verified", async (require, [verified, failed], missing) => {
+])("With require %j, a wallet must also be verified", async (require, [verified, failed], missing) => {
   const send = hono({ require });
   const answer = await send(await payment(VERIFIED));
   expect([answer.status, (await send(await payment(FAILED))).status]).toEqual([verified, failed]);
@@ -200,7 +200,7 @@ test.each<[NonNullable<GateOptions["require"]>, readonly [number, number], reado
     });
 });
 
-test("a service or a requirement that cannot be is refused when the shop starts", () => {
+test("An invalid service URL or requirement is refused when the shop starts", () => {
   expect(() => verifiedOnly({ service: "trust.example" })).toThrow("service is not a URL: trust.example");
   expect(() => verifiedOnly({ service: service.url, require: "solvent" as never })).toThrow(
     /"solvent" cannot be required: expected verified, can_pay/,
@@ -215,7 +215,7 @@ test.each<[string, (record: object) => { status?: number; body?: string }]>([
   ["an error", () => ({ status: 500, body: '{"verified":true}' })],
   ["a redirect", () => ({ status: 302 })],
   ["nothing", () => ({})],
-])("a service that answers with %s lets no wallet in", async (_, change) => {
+])("A service that returns %s lets no wallet in", async (_, change) => {
   const found = await fetch(`${service.url}/verify?wallet=${VERIFIED.address}`);
   const { status = 200, body } = change((await found.json()) as object);
   const fake = await serveHttp(async (_, response) => {
@@ -227,7 +227,7 @@ test.each<[string, (record: object) => { status?: number; body?: string }]>([
   expect(log).toHaveBeenCalledTimes(1);
 });
 
-test("what was passed in test money counts on that test network alone", async () => {
+test("A PASS in test money counts only on that test network", async () => {
   const found = await fetch(`${service.url}/verify?wallet=${VERIFIED.address}`);
   const record = { ...((await found.json()) as object), test_network: "eip155:84532" };
   const rehearsal = await forFile(serveHttp((_, response) => response.end(JSON.stringify(record))));
@@ -236,7 +236,7 @@ test("what was passed in test money counts on that test network alone", async ()
   expect([await missingOn("eip155:8453"), await missingOn("eip155:84532")]).toEqual([["verified"], []]);
 });
 
-test("a hook that verifies payments before the gate sells nothing", async () => {
+test("A shop with a hook that verifies payments before the gate sells nothing", async () => {
   const skip = async () => ({ skip: true, result: { isValid: true } }) as const;
   const held = await chain.usdcBalance(SHOP);
   const answer = await hono({ server: x402().onBeforeVerify(skip) })(await payment(FAILED));
@@ -244,7 +244,7 @@ test("a hook that verifies payments before the gate sells nothing", async () => 
   expect([handler.mock.calls.length, await chain.usdcBalance(SHOP)]).toEqual([0, held]);
 });
 
-test("a gate whose log throws sells nothing", async () => {
+test("A gate whose log throws sells nothing", async () => {
   const broken = () => {
     throw new Error("the disk is full");
   };
@@ -252,7 +252,7 @@ test("a gate whose log throws sells nothing", async () => {
   expect(handler).not.toHaveBeenCalled();
 });
 
-test("a facilitator that takes the money of another wallet than the gate judged is not used", async () => {
+test("A facilitator that would charge another wallet than the gate judged is not used", async () => {
   const stock = stockFacilitator(chain);
   const verify: FacilitatorClient["verify"] = async (...asked) => ({
     ...(await stock.verify(...asked)),
@@ -268,13 +268,13 @@ test("a facilitator that takes the money of another wallet than the gate judged 
 test.each([
   { scheme: "batch-settlement", network: "eip155:8453" },
   { scheme: "exact", network: "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp" },
-])("a payment by $scheme on $network, which may name its payer elsewhere, is refused", (terms) => {
+])("A payment by $scheme on $network, which may name its payer elsewhere, is refused", (terms) => {
   const payload = { authorization: { from: VERIFIED.address } };
   expect(payerOf(payload, { scheme: "exact", network: "eip155:84532" })).toBe(VERIFIED.address);
   expect(() => payerOf(payload, terms)).toThrow("This shop cannot tell who pays");
 });
 
-test("routes of the same x402 server that are not gated sell to everyone", async () => {
+test("Routes of the same x402 server without a gate sell to everyone", async () => {
   const server = x402();
   const app = new Hono();
   app.use(stockHono(guarded({ server })));
@@ -291,7 +291,7 @@ test("routes of the same x402 server that are not gated sell to everyone", async
   expect(statuses).toEqual([200, 403, 403, 403, 200, 200]);
 });
 
-test("a request that no route matches is not served as free", async () => {
+test("A request that matches no route is not served for free", async () => {
   const shop = guarded({ routes: { "POST /sonnet": { accepts } } });
   const adapter = { getMethod: () => "POST", getHeader: () => undefined } as never;
   const result = await shop.processHTTPRequest({ adapter, path: "/haiku", method: "POST" });

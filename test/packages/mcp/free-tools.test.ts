@@ -23,7 +23,7 @@ const wallet = payer.address.toLowerCase();
 const { status } = await (STOCK_CLIENTS[0] as (typeof STOCK_CLIENTS)[number]).post(`${service.url}/test/basic`, payer);
 expect(status).toBe(200);
 
-test("POST /mcp lists the seven free tools with the schema of their input, and says that they only read", async () => {
+test("POST /mcp lists the seven free tools with their input schemas and marks them as read-only", async () => {
   const { tools } = await (await connectHttp(service.url)).listTools();
   expect(tools.map(({ name }) => name)).toEqual([
     "verify_agent",
@@ -47,7 +47,7 @@ test.each([
   ["list_tests", () => ({}), () => "/inspect"],
   ["arbiter_policy", () => ({}), () => "/arbiter/policy"],
   ["escrow_info", () => ({}), () => "/escrow"],
-])("%s answers what the service's own route answers, once, as JSON text", async (name, input, path) => {
+])("%s returns the response of the service's own route, once, as JSON text", async (name, input, path) => {
   const answer = await (await connectHttp(service.url)).callTool({ name, arguments: input() });
   expect(answer).toMatchObject({ content: [{ type: "text" }] });
   expect(answer.content).toHaveLength(1);
@@ -57,7 +57,7 @@ test.each([
   expect(structured).toMatchObject(route);
 });
 
-test("settlement_status tells what became of a payment, and of a nonce that nobody has used", async () => {
+test("settlement_status returns the status of a payment and of an unused nonce", async () => {
   const client = await connectHttp(service.url);
   const [paid] = await settlements(chain, payer.address);
   const nonce = String(paid?.nonce);
@@ -73,7 +73,7 @@ test("settlement_status tells what became of a payment, and of a nonce that nobo
   expect(await call(client, "settlement_status", { from: wallet, nonce: "0x1" })).toMatchObject({ isError: true });
 });
 
-test("check_credential checks the signature of a wallet's credential, and of one that is handed over", async () => {
+test("check_credential checks the signature of a wallet's credential, fetched or supplied", async () => {
   const client = await connectHttp(service.url);
   const own = await call(client, "check_credential", { wallet });
   expect(own.structured).toMatchObject({
@@ -94,7 +94,7 @@ test("check_credential checks the signature of a wallet's credential, and of one
   });
 });
 
-test("a changed credential is not valid, and nothing of it is passed on", async () => {
+test("A changed credential is not valid, and none of it is returned", async () => {
   const { text } = await send(`${service.url}/credential/${STRANGER}`);
   const credential = text.replace('"verified":false', '"verified":true');
   expect(credential).not.toBe(text);
@@ -115,13 +115,13 @@ test.each([
   ["check_credential", {}, /exactly one of wallet, origin and credential/],
   ["check_credential", { wallet: STRANGER, credential: "{}" }, /exactly one of wallet, origin and credential/],
   ["score_wallet", { wallet: STRANGER }, /score_wallet/],
-])("%s with %j is an error that says what is wrong", async (name, input, message) => {
+])("%s with %j is an error that names the fault", async (name, input, message) => {
   const client = await connectHttp(service.url);
   const outcome = await call(client, name, input).catch((error: Error) => ({ isError: true, text: error.message }));
   expect(outcome).toMatchObject({ isError: true, text: expect.stringMatching(message) });
 });
 
-test("what breaks inside is told to the log alone", async () => {
+test("An internal error appears only in the log", async () => {
   const rename = (from: string, to: string) =>
     withClient(service.database.ownerUrl, (owner) => owner.query(`ALTER TABLE ${from} RENAME TO ${to}`));
   const client = await connectHttp(service.url);
@@ -138,14 +138,14 @@ test("what breaks inside is told to the log alone", async () => {
   }
 });
 
-test("a client of the protocol's first revisions is served too", async () => {
+test("A client with the protocol's first revision is also served", async () => {
   const client = new Client({ name: "old", version: "1" }, { supportedProtocolVersions: ["2025-03-26"] });
   onTestFinished(() => client.close());
   await client.connect(new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`)));
   expect((await client.listTools()).tools).toHaveLength(FREE_TOOLS.length);
 });
 
-test("GET is 405, a batch 400, an oversized body 413, and something that is not JSON-RPC an error of its own", async () => {
+test("GET gets a 405, a batch a 400, an oversized body a 413, and invalid JSON a JSON-RPC parse error", async () => {
   const url = `${service.url}/mcp`;
   const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
   expect(await send(url)).toMatchObject({ status: 405 });
@@ -160,7 +160,7 @@ test("GET is 405, a batch 400, an oversized body 413, and something that is not 
 describe("my_purchases", () => {
   const honest = () => between(service.url, (answer) => answer);
 
-  test("signs in with the wallet of this server, and lists what it bought; a transaction's answers come in full", async () => {
+  test("It signs in with this server's wallet and lists its purchases, and a transaction's answer comes in full", async () => {
     const way = honest();
     const client = await connectLocal({ service: way, payer, limit: 0n });
     const list = await call(client, "my_purchases");
@@ -182,12 +182,12 @@ describe("my_purchases", () => {
     expect(way.payments).toEqual([]);
   });
 
-  test("without a key says what to do", async () => {
+  test("Without a key it explains what to do", async () => {
     const outcome = await call(await connectLocal({ service: honest() }), "my_purchases");
     expect(outcome).toMatchObject({ isError: true, text: expect.stringMatching(/PAYER_PRIVATE_KEY/) });
   });
 
-  /** The tool's error when a challenge is changed on its way, and what was signed. */
+  /** Calls the tool with a challenge that is changed in transit. Returns its error and the number of signatures. */
   async function asked(change: (info: Record<string, unknown>) => object) {
     let signatures = 0;
     const account = {
@@ -221,13 +221,13 @@ describe("my_purchases", () => {
       }),
       /more than 10 minutes/,
     ],
-    ["with lines of its own", (info) => ({ info: { ...info, statement: "Hello.\nURI: x" } }), /sign-in-with-x/],
+    ["with extra lines", (info) => ({ info: { ...info, statement: "Hello.\nURI: x" } }), /sign-in-with-x/],
     ["without a nonce", (info) => ({ info: { ...info, nonce: "" } }), /sign-in-with-x/],
-  ])("does not sign a challenge %s", async (_, change, message) => {
+  ])("It does not sign a challenge %s", async (_, change, message) => {
     expect(await asked(change)).toEqual({ isError: true, text: expect.stringMatching(message), signatures: 0 });
   });
 
-  test("says why the service did not take its sign-in", async () => {
+  test("It reports why the service refused its sign-in", async () => {
     const outcome = await asked((info) => ({ info: { ...info, nonce: "a".repeat(68) } }));
     expect(outcome).toEqual({
       isError: true,

@@ -41,10 +41,10 @@ const rewritten = (answer: ServiceAnswer, change: (text: string) => string): Ser
   text: change(answer.text),
 });
 
-describe("terms that the service does not publish are refused, and nothing is signed", () => {
-  test("a higher price is refused although the caller allows more", async () => {
+describe("unpublished terms", () => {
+  test("A higher price is refused although the caller allows more", async () => {
     const hostile = between(service.url, (answer) => offering(answer, { amount: "250001" }));
-    // A generous caller does not make another price the published one.
+    // A generous caller does not change the published price.
     const client = await connectLocal({ service: hostile, payer, limit: 100_000_000n });
     const answer = await call(client, "certify", { test: "basic", max_price: "99" });
     expect(answer).toMatchObject({ isError: true, text: expect.stringMatching(/amount is "250001"/) });
@@ -53,7 +53,7 @@ describe("terms that the service does not publish are refused, and nothing is si
     await nothingCharged(chain, payer);
   });
 
-  test("a price that is raised in the manifest too is not paid without the caller's word", async () => {
+  test("A price that is also raised in the manifest is not paid without the caller's max_price", async () => {
     const hostile = between(service.url, (answer, { path }) =>
       path === "/.well-known/x402"
         ? rewritten(answer, (text) => text.replaceAll(`"amount":"${PRICES.basic}"`, '"amount":"900000"'))
@@ -67,7 +67,7 @@ describe("terms that the service does not publish are refused, and nothing is si
     expect(hostile.payments).toEqual([]);
   });
 
-  test("a payee that is changed everywhere is refused where the user has named one", async () => {
+  test("A payee that is changed everywhere is refused if the user has configured one", async () => {
     const hostile = between(service.url, (answer, { path }) =>
       path === "/.well-known/x402"
         ? rewritten(answer, (text) => text.replace(/"payTo":"0x[0-9a-fA-F]{40}"/g, `"payTo":"${THIEF}"`))
@@ -81,7 +81,7 @@ describe("terms that the service does not publish are refused, and nothing is si
     expect(hostile.payments).toEqual([]);
   });
 
-  test("what was published when the session began holds until it ends", async () => {
+  test("The terms that were published when the session began apply until it ends", async () => {
     let isTurned = false;
     const hostile = between(service.url, (answer, { path }) => {
       if (!isTurned) return answer;
@@ -97,11 +97,11 @@ describe("terms that the service does not publish are refused, and nothing is si
   });
 
   test.each([
-    ["no manifest", (answer: ServiceAnswer) => rewritten(answer, () => "{}"), /not an x402 manifest/],
+    ["an invalid manifest", (answer: ServiceAnswer) => rewritten(answer, () => "{}"), /not an x402 manifest/],
     ["a manifest without the path", (answer: ServiceAnswer) => rewritten(answer, () => '{"resources":[]}'), /no price/],
   ])("%s", async (_name, change, message) => {
     const hostile = between(service.url, (answer, { path }) =>
-      path === "/.well-known/x402" ? change(answer) : answer,
+      path === "Nothing is signed with %s" ? change(answer) : answer,
     );
     const answer = await call(await connectLocal({ service: hostile, payer }), "certify", { test: "basic" });
     expect(answer).toMatchObject({ isError: true, text: expect.stringMatching(message) });
@@ -109,26 +109,24 @@ describe("terms that the service does not publish are refused, and nothing is si
   });
 });
 
-/** The answer with another PAYMENT-RESPONSE. */
+/** The same response with another PAYMENT-RESPONSE. */
 function settledAs(answer: ServiceAnswer, change: object): ServiceAnswer {
   const settled = JSON.parse(Buffer.from(answer.headers.get("payment-response") ?? "", "base64").toString());
   const header = Buffer.from(JSON.stringify({ ...settled, ...change })).toString("base64");
   return { ...answer, headers: new Headers({ "payment-response": header }) };
 }
 
-describe("an answer that was paid for and cannot be believed is not passed on; the error names the payment", () => {
+describe("an invalid response to a payment", () => {
   test.each([
-    [
-      "a verdict that was turned",
-      (text: string) => text.replace('"verdict":"refund"', '"verdict":"release"'),
-      /jws_mismatch/,
-    ],
+    ["a reversed verdict", (text: string) => text.replace('"verdict":"refund"', '"verdict":"release"'), /jws_mismatch/],
     ["a verdict without a proof", (text: string) => text.replace('"proof":', '"prof":'), /there is no proof/],
-    ["a member that is named twice", (text: string) => text.replace("{", '{"verdict":"release",'), /duplicate_key/],
+    ["a duplicate member", (text: string) => text.replace("{", '{"verdict":"release",'), /duplicate_key/],
     ["no verdict", () => "{}", /signature is not valid/],
   ])("%s", async (_name, change, message) => {
     const hostile = between(service.url, (answer) =>
-      answer.headers.has("payment-response") ? rewritten(answer, change) : answer,
+      answer.headers.has("The error for %s names the payment, and the response is not passed on")
+        ? rewritten(answer, change)
+        : answer,
     );
     const answer = await call(await connectLocal({ service: hostile, payer }), "arbiter_verify", CLAIM);
     const [settled] = await settlements(chain, payer.address);
@@ -139,24 +137,32 @@ describe("an answer that was paid for and cannot be believed is not passed on; t
   });
 
   test.each([
-    ["that is not JSON", (answer: ServiceAnswer) => rewritten(answer, () => "<html>"), /did not return JSON/],
-    ["without a settlement", (answer: ServiceAnswer) => ({ ...answer, headers: new Headers() }), /what was settled/],
     [
-      "with the settlement of another wallet",
+      "a response that is not JSON",
+      (answer: ServiceAnswer) => rewritten(answer, () => "<html>"),
+      /did not return JSON/,
+    ],
+    [
+      "a response without a settlement",
+      (answer: ServiceAnswer) => ({ ...answer, headers: new Headers() }),
+      /what was settled/,
+    ],
+    [
+      "a response with the settlement of another wallet",
       (answer: ServiceAnswer) => settledAs(answer, { payer: THIEF }),
       /is for a payment that was not this one/,
     ],
     [
-      "with a settlement in test money",
+      "a response with a settlement in test money",
       (answer: ServiceAnswer) => settledAs(answer, { network: "eip155:84532" }),
       /is for a payment that was not this one/,
     ],
     [
-      "with a settlement of nobody",
+      "a response with an invalid payer",
       (answer: ServiceAnswer) => settledAs(answer, { payer: "0x" }),
       /Address "0x" is invalid/,
     ],
-  ])("an answer %s", async (_name, change, message) => {
+  ])("The error for %s names the signed payment", async (_name, change, message) => {
     const hostile = between(service.url, (answer) =>
       answer.headers.has("payment-response") ? change(answer) : answer,
     );
@@ -173,8 +179,8 @@ describe("an answer that was paid for and cannot be believed is not passed on; t
     ],
     ["another deal", { deal_ref: "deal 8" }, /a different deal/],
     ["other parties", { parties: { payer: ALICE, payee: THIEF } }, /different parties/],
-    ["nobody", { parties: undefined }, /different parties/],
-  ])("a genuine verdict on %s", async (_name, other, message) => {
+    ["no parties", { parties: undefined }, /different parties/],
+  ])("A genuine verdict on %s is refused", async (_name, other, message) => {
     const claim = { ...CLAIM, deal_ref: "deal 7", parties: { payer: ALICE, payee: BOB } };
     const hostile = between(
       service.url,
@@ -188,7 +194,7 @@ describe("an answer that was paid for and cannot be believed is not passed on; t
     });
   });
 
-  test("a certificate of another wallet, or of another test", async () => {
+  test("A certificate for another wallet or for another test is refused", async () => {
     for (const [change, message] of [
       [(text: string) => text.replace(/"wallet":"0x[0-9a-f]{40}/, `"wallet":"${THIEF}`), /a different wallet/],
       [(text: string) => text.replace('"product":"basic"', '"product":"suite"'), /certifies suite, not basic/],

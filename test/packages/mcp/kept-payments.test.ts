@@ -6,7 +6,7 @@ import { type Call, keptIn } from "../../../packages/mcp/src/pending-payments.ts
 import { stateFolder } from "../../../packages/mcp/src/state-folder.ts";
 import { newStateFolder } from "../../support/packages/mcp.ts";
 
-/** The folder where payments without an answer are kept, and many programs at once in it. */
+/** The folder of payments without an answer, shared by several programs. */
 
 const key = { service: "https://service.example", path: "/test/basic", body: { a: 1, b: 2 }, wallet: "0x0b" };
 const rest = { headers: {}, amount: "1", payTo: "x", network: "y", maxTimeoutSeconds: 1 };
@@ -20,11 +20,11 @@ beforeEach(async () => {
 
 const files = () => readdir(folder);
 
-/** A call that begins now, or when the test says. */
+/** A call that begins now, or at the given time. */
 const from = (began = Date.now(), more: object = {}): Call => ({ key: { ...key, ...more }, began });
 const signed = (signedAt: string) => async () => ({ ...rest, headers: { payment: signedAt }, signedAt });
 
-test("a slow signature is waited for, not made twice", async () => {
+test("A slow signature is awaited and not made twice", async () => {
   const sign = vi.fn(async () => {
     await sleep(60);
     return signed(String(sign.mock.calls.length))();
@@ -33,7 +33,7 @@ test("a slow signature is waited for, not made twice", async () => {
   expect([kept.map(({ signedAt }) => signedAt), sign.mock.calls.length]).toEqual([["1", "1"], 1]);
 });
 
-test("a lock whose holder was killed is broken, and no payment is ever written over another", async () => {
+test("A stale lock is broken, and no payment overwrites another one", async () => {
   const store = keptIn(folder);
   const first = await store.keep(from(), null, signed("first"));
   expect(await store.keep(from(), null, signed("second"))).toEqual(first);
@@ -55,7 +55,7 @@ test("a lock whose holder was killed is broken, and no payment is ever written o
   expect(await files()).toEqual([name]);
 });
 
-test("only what can never be charged makes room, and only for one", async () => {
+test("Only a payment that can never be charged is replaced, and only once", async () => {
   const first = await keptIn(folder).keep(from(), null, signed("first"));
   const other = await signed("other")();
   expect(await keptIn(folder).keep(from(), other, signed("second"))).toEqual(first);
@@ -64,7 +64,7 @@ test("only what can never be charged makes room, and only for one", async () => 
   expect(both[0]).not.toEqual(first);
 });
 
-test("an answer is shared by the calls that began before it, for ten minutes", async () => {
+test("For ten minutes, an answer is shared by the calls that began before it", async () => {
   const store = keptIn(folder);
   const began = Date.now() - 5_000;
   const first = await store.keep(from(began), null, signed("first"));
@@ -79,7 +79,7 @@ test("an answer is shared by the calls that began before it, for ten minutes", a
   expect(await files()).toHaveLength(1);
 });
 
-test("a clock that was set back holds nothing up: not a lock from the future, and not an answer", async () => {
+test("A lock and an answer from the future block nothing after the clock was set back", async () => {
   const store = keptIn(folder);
   const first = await store.keep(from(), null, signed("first"));
   await store.answered(key, first, new Date(Date.now() + 86_400_000));
@@ -97,31 +97,28 @@ test.each([
   ["half of it", (text: string) => text.slice(0, 40)],
   ["nothing", () => ""],
   ["zeros, as a power cut leaves them", (text: string) => "\0".repeat(text.length)],
-  ["an amount that is none", (text: string) => text.replace('"amount":"1"', '"amount":"1.5"')],
+  ["an invalid amount", (text: string) => text.replace('"amount":"1"', '"amount":"1.5"')],
   ["a payment in a list", (text: string) => `[${text}]`],
-])(
-  "a file with %s may be a payment: nothing is signed beside it, and the user is told which one it is",
-  async (_, spoil) => {
-    const store = keptIn(folder);
-    const text = JSON.stringify(await store.keep(from(), null, signed("first")));
-    const file = store.fileOf(key);
-    await writeFile(file, spoil(text));
-    const sign = vi.fn(signed("second"));
-    for (const attempt of [() => store.find(from()), () => store.keep(from(), null, sign)]) {
-      const error: Error = await attempt().then(
-        () => expect.unreachable(),
-        (cause) => cause,
-      );
-      expect(error.message).toMatch(new RegExp(`^${file} may be a payment .*Nothing was signed or sent`));
-      // Another folder would hide it.
-      expect(error.message).not.toMatch(/XDG_STATE_HOME/);
-    }
-    expect(sign).not.toHaveBeenCalled();
-    expect(await files()).toHaveLength(1);
-  },
-);
+])("With %s in a file that may be a payment, nothing is signed, and the error names the file", async (_, spoil) => {
+  const store = keptIn(folder);
+  const text = JSON.stringify(await store.keep(from(), null, signed("first")));
+  const file = store.fileOf(key);
+  await writeFile(file, spoil(text));
+  const sign = vi.fn(signed("second"));
+  for (const attempt of [() => store.find(from()), () => store.keep(from(), null, sign)]) {
+    const error: Error = await attempt().then(
+      () => expect.unreachable(),
+      (cause) => cause,
+    );
+    expect(error.message).toMatch(new RegExp(`^${file} may be a payment .*Nothing was signed or sent`));
+    // A hint to use another folder would hide the payment.
+    expect(error.message).not.toMatch(/XDG_STATE_HOME/);
+  }
+  expect(sign).not.toHaveBeenCalled();
+  expect(await files()).toHaveLength(1);
+});
 
-test("what version 1.0.0 has left is sent again", async () => {
+test("A payment file without a version, as version 1.0.0 wrote it, is sent again", async () => {
   const old = { ...rest, headers: { payment: "old" }, signedAt: "2026-11-01T00:00:00.000Z" };
   await writeFile(keptIn(folder).fileOf(key), JSON.stringify(old));
   expect(await keptIn(folder).keep(from(), null, signed("new"))).toEqual(old);
@@ -132,6 +129,6 @@ test.each([
   [{ XDG_STATE_HOME: "relative" }, "linux", /\/\.local\/state\/agent-payment-trust-mcp$/],
   [{}, "darwin", /\/\.local\/state\/agent-payment-trust-mcp$/],
   [{ LOCALAPPDATA: "/local" }, "win32", /^\/local\/agent-payment-trust-mcp$/],
-] as const)("the folder with %j on %s", (env, platform, folder) => {
+] as const)("With the environment %j on %s, the folder is the platform's", (env, platform, folder) => {
   expect(stateFolder(env, platform)).toMatch(folder);
 });

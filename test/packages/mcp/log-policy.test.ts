@@ -24,15 +24,15 @@ const proofPath = `${new URL(String(sold.cert_url)).pathname}.tlog-proof`;
 await eventually(async () => (await send(service.url + proofPath)).status, 200);
 await writeFile(join(home, "policy.txt"), String((await send(`${service.url}/log`)).body.policy));
 
-test("over stdio, the user's policy proves the certificates of a credential, and that nothing is left out", async () => {
+test("Over stdio, the user's policy proves a credential's certificates and shows that no record is left out", async () => {
   const client = newClient();
   onTestFinished(() => client.close());
   const env = { ...bareEnvironment(), HOME: home, XDG_STATE_HOME: join(home, "state") };
   const settings = { BASE_URL: service.url, LOG_POLICY: join(home, "policy.txt") };
   const server = { command: process.execPath, args: [CLI], env: { ...env, ...settings } };
   await client.connect(new StdioClientTransport({ ...server, stderr: "ignore" }));
-  const { structured, text: said } = await call(client, "check_credential", { wallet: payer.address });
-  expect(structured, said).toMatchObject({
+  const { structured, text: output } = await call(client, "check_credential", { wallet: payer.address });
+  expect(structured, output).toMatchObject({
     valid: true,
     credential: { credentialSubject: { wallet: payer.address.toLowerCase() } },
     log: { state: "proven", entries: [{ log: `${new URL(service.url).host}/log`, index: expect.any(Number) }] },

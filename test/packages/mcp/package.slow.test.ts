@@ -34,7 +34,7 @@ const STRANGER = `0x${"ab".repeat(20)}`;
 const CLAIM = { category: "payload-hash", conditions: { payload_text: "x", expected_sha256: "0".repeat(64) } };
 const run = promisify(execFile);
 
-/** A folder outside the project with the packed package, as npm installs it; its dependencies are this project's own. */
+/** A folder outside the project with the packed package as npm installs it, but with this project's dependencies. */
 
 const home = await folderForFile("mcp-package-");
 const installed = join(home, "node_modules", NAME);
@@ -60,7 +60,7 @@ async function install(): Promise<void> {
   await writeFile(join(home, "package.json"), '{"type":"module"}');
 }
 
-/** The official client over stdio, on the program as npx runs it. */
+/** The official client over stdio, with the program started as npx starts it. */
 async function connect(env: Readonly<Record<string, string>>): Promise<Client> {
   const client = newClient();
   onTestFinished(() => client.close());
@@ -77,7 +77,7 @@ async function connect(env: Readonly<Record<string, string>>): Promise<Client> {
   return client;
 }
 
-test("the tarball is JavaScript, and the verifier is compiled in", async () => {
+test("The tarball is JavaScript with the verifier compiled in", async () => {
   const files = (await readdir(installed, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   const names = files.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(["cli.js", "verify-document.js"]));
@@ -90,7 +90,7 @@ test("the tarball is JavaScript, and the verifier is compiled in", async () => {
   for (const [name, version] of Object.entries(dependencies)) expect([name, version]).toEqual([name, versions[name]]);
 });
 
-test("npx serves twelve tools over stdio; a free one answers, a paid one pays with the key of the environment", async () => {
+test("Over stdio, npx serves twelve tools, a free one responds, and a paid one pays with the key from the environment", async () => {
   const key = generatePrivateKey();
   const payer = privateKeyToAddress(key);
   await chain.fund(payer, 1_000_000n);
@@ -113,7 +113,7 @@ test("npx serves twelve tools over stdio; a free one answers, a paid one pays wi
   expect(await settlements(chain, payer)).toHaveLength(2);
 });
 
-test("over stdio a scored verdict is bought, and what is refused is not charged", async () => {
+test("Over stdio, a scored verdict is bought, and a refused purchase is not charged", async () => {
   const key = generatePrivateKey();
   const payer = privateKeyToAddress(key);
   await chain.fund(payer, 2_000_000n);
@@ -134,9 +134,9 @@ test("over stdio a scored verdict is bought, and what is refused is not charged"
     expect(answer).toMatchObject({ isError: true, structured: {}, text: expect.stringMatching(message) });
   }
   expect(await settlements(chain, payer)).toEqual([]);
-  const { text: said, structured } = await call(client, "arbiter_verify", { ...claim, parties });
+  const { text: output, structured } = await call(client, "arbiter_verify", { ...claim, parties });
   const unrated = { score: 0, tier: "unrated" };
-  expect(structured, said).toMatchObject({
+  expect(structured, output).toMatchObject({
     status: "paid",
     price: { amount_usd: "0.60" },
     budget: { limit_usd: "2.00", spent_usd: "1.80" },
@@ -159,7 +159,7 @@ const REFUSAL = Buffer.from(JSON.stringify({ x402Version: 2, error: "never submi
   "base64",
 );
 
-/** The service behind a proxy that loses answers, as one origin. */
+/** The service behind a proxy on one origin that drops responses. */
 async function startProxy() {
   const payments = new Set<string>();
   const state = { mode: "open" as "open" | "lose" | "busy" | "refuse", paid: 0 };
@@ -190,7 +190,7 @@ async function startProxy() {
   return { url: proxy.url, payments, state };
 }
 
-/** The program itself, so that it can be killed. */
+/** The program as a direct child process, so that it can be killed. */
 async function startProgram(env: Readonly<Record<string, string>>) {
   const client = newClient();
   onTestFinished(() => client.close());
@@ -208,7 +208,7 @@ async function startProgram(env: Readonly<Record<string, string>>) {
 const paid = async ({ state }: { readonly state: { readonly paid: number } }, times: number) =>
   vi.waitFor(() => expect(state.paid).toBeGreaterThanOrEqual(times), { timeout: 20_000 });
 
-test("killed after it sent a payment, or after it was refused, the program sends the same one when it runs again: one charge", async () => {
+test("A program that is killed after it sends a payment sends the same one when it restarts, and is charged once", async () => {
   const key = generatePrivateKey();
   const payer = privateKeyToAddress(key);
   await chain.fund(payer, 1_000_000n);
@@ -232,7 +232,7 @@ test("killed after it sent a payment, or after it was refused, the program sends
   expect(answer.structured, answer.text).toMatchObject({ status: "paid", signed_at: expect.any(String) });
   expect([proxy.payments.size, (await settlements(chain, payer)).length]).toEqual([1, 1]);
   const folder = join(home, payer, NAME);
-  // Not a lock, and nothing half written.
+  // The file is complete, and it is not a lock.
   const kept = async () => {
     const file = (await readdir(folder)).find((name) => name.endsWith(".json"));
     return JSON.parse(await readFile(join(folder, file ?? ""), "utf8"));
@@ -240,7 +240,7 @@ test("killed after it sent a payment, or after it was refused, the program sends
   await eventually(async () => "answeredAt" in (await kept()), true);
 });
 
-test("two programs that buy the same at once through 503s pay once", async () => {
+test("Two programs that buy the same product during 503s pay once", async () => {
   const key = generatePrivateKey();
   const payer = privateKeyToAddress(key);
   await chain.fund(payer, 1_000_000n);
@@ -251,11 +251,12 @@ test("two programs that buy the same at once through 503s pay once", async () =>
   const answers = Promise.all(both.map(({ client }) => call(client, "certify", { test: "basic" })));
   await paid(proxy, 4);
   proxy.state.mode = "open";
-  for (const { structured, text: said } of await answers) expect(structured, said).toMatchObject({ status: "paid" });
+  for (const { structured, text: output } of await answers)
+    expect(structured, output).toMatchObject({ status: "paid" });
   expect([proxy.payments.size, (await settlements(chain, payer)).length]).toEqual([1, 1]);
 });
 
-/** What the MCP inspector's command line prints. */
+/** The output of the MCP inspector's command line. */
 async function inspect(target: readonly string[], ...method: readonly string[]): Promise<unknown> {
   const environment = {
     ...bareEnvironment(),
@@ -263,14 +264,14 @@ async function inspect(target: readonly string[], ...method: readonly string[]):
     ...{ HOME: home, BASE_URL: service.url },
   };
   const args = [INSPECTOR, "--cli", ...target, "--method", ...method];
-  // It looks for its own package.json from the working directory.
+  // The inspector looks for its own package.json from the working directory.
   return JSON.parse((await run(process.execPath, args, { cwd: dirname(INSPECTOR), env: environment })).stdout);
 }
 
 test.each([
   ["stdio", 12, () => [process.execPath, join(installed, "dist/mcp/src/cli.js")]],
   ["streamable HTTP at /mcp", 7, () => [`${service.url}/mcp`]],
-] as const)("the MCP inspector lists the tools over %s, %i of them, and calls a free one", async (_, count, target) => {
+] as const)("The MCP inspector lists the tools over %s (%i of them) and calls a free one", async (_, count, target) => {
   const { tools } = (await inspect(target(), "tools/list")) as { tools: readonly { name: string }[] };
   expect(tools).toHaveLength(count);
   const named = ["--tool-name", "verify_agent", "--tool-arg", `wallet=${STRANGER}`];
@@ -278,7 +279,7 @@ test.each([
   expect(JSON.parse(answer.content[0]?.text ?? "")).toMatchObject({ wallet: STRANGER, tested: false });
 });
 
-test("without a key it serves too, and asks for one when something is to be paid", async () => {
+test("Without a key the program also serves, and it requests one for a paid tool", async () => {
   const client = await connect({ BASE_URL: service.url });
   expect((await call(client, "certify", { test: "suite" })).structured).toMatchObject({
     status: "payment_required",
@@ -287,7 +288,7 @@ test("without a key it serves too, and asks for one when something is to be paid
   });
 });
 
-test("a wrong environment ends it with 2 and one sentence; --help says what it takes", async () => {
+test("With an invalid environment it exits with 2 and one sentence, and --help lists the variables", async () => {
   const cli = (args: readonly string[], env: Readonly<Record<string, string>>) =>
     run(process.execPath, [join(installed, "dist/mcp/src/cli.js"), ...args], { cwd: home, env });
   await expect(cli([], {})).rejects.toMatchObject({

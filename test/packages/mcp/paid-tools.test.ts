@@ -38,7 +38,7 @@ beforeEach(async () => {
 
 const honest = () => between(scene.service.url, (answer) => answer);
 
-test("there are twelve tools; the paid ones state their price as the service's own terms do, and that they spend", async () => {
+test("There are twelve tools, and the paid ones state the service's prices and that they spend", async () => {
   const { tools } = await (await connectLocal({ service: honest() })).listTools();
   expect(tools).toHaveLength(12);
   expect(JSON.stringify(tools).length).toBeLessThan(12_000);
@@ -56,7 +56,7 @@ test("there are twelve tools; the paid ones state their price as the service's o
     expect(annotations).toMatchObject({ readOnlyHint: false, destructiveHint: true, idempotentHint: false });
 });
 
-test("the prices that the tools know are those that the service publishes", async () => {
+test("The prices that the tools know are the ones that the service publishes", async () => {
   const { resources } = (await send(`${scene.service.url}/.well-known/x402`)).body as {
     resources: { resource: string; amount: string }[];
   };
@@ -65,7 +65,7 @@ test("the prices that the tools know are those that the service publishes", asyn
     expect(published.get(path)).toBe(String(price));
 });
 
-test("without the service the tools are listed too, with their published prices", async () => {
+test("Without the service the tools are still listed with their published prices", async () => {
   const client = await connectLocal({
     service: { baseUrl: "http://localhost:9", send: () => Promise.reject(new ServiceError("away")) },
   });
@@ -76,7 +76,7 @@ test("without the service the tools are listed too, with their published prices"
   expect(await call(client, "list_tests")).toMatchObject({ isError: true, text: expect.stringMatching(/away/) });
 });
 
-test.each(SINGLE_PRODUCTS)("certify %s pays once and answers the certificate of the payer", async (kind) => {
+test.each(SINGLE_PRODUCTS)("The certify tool pays once for %s and returns the payer's certificate", async (kind) => {
   const service = honest();
   const { isError, text, structured } = await call(await connectLocal({ service, payer }), "certify", { test: kind });
   expect({ isError, text }).toMatchObject({ isError: false });
@@ -96,7 +96,7 @@ test.each(SINGLE_PRODUCTS)("certify %s pays once and answers the certificate of 
   expect(service.payments).toHaveLength(1);
 });
 
-test("certify says that a wallet with a FAIL is not verified by the certificate that it buys", async () => {
+test("The certify tool reports that a wallet with a FAIL is not verified by the certificate that it buys", async () => {
   const seeder = boardSeeder(scene.service.database);
   onTestFinished(() => seeder.stop());
   const wallet = payer.address.toLowerCase() as Address;
@@ -113,7 +113,7 @@ test("certify says that a wallet with a FAIL is not verified by the certificate 
   });
 });
 
-test("certify hands over the certificate if the wallet's record cannot be read", async () => {
+test("The certify tool returns the certificate even if the wallet's record cannot be read", async () => {
   const service = between(scene.service.url, (answer, { path }) =>
     path.startsWith("/verify") ? { ...answer, status: 503, text: "{}" } : answer,
   );
@@ -123,7 +123,7 @@ test("certify hands over the certificate if the wallet's record cannot be read",
   });
 });
 
-test.each(BEHAVIORAL_PRODUCTS)("certify %s is not run: it says why, and signs nothing", async (kind) => {
+test.each(BEHAVIORAL_PRODUCTS)("The certify tool does not run %s, explains why, and signs nothing", async (kind) => {
   const service = honest();
   const { isError, structured } = await call(await connectLocal({ service, payer }), "certify", { test: kind });
   expect(isError).toBe(false);
@@ -134,7 +134,7 @@ test.each(BEHAVIORAL_PRODUCTS)("certify %s is not run: it says why, and signs no
   expect(service.payments).toEqual([]);
 });
 
-test("arbiter_verify answers a verdict whose signature and conditions it has checked", async () => {
+test("arbiter_verify returns a verdict whose signature and conditions it has checked", async () => {
   for (const claim of scene.claims) {
     const { category, verdict, conditions } = claim;
     const client = await connectLocal({ service: honest(), payer });
@@ -144,7 +144,7 @@ test("arbiter_verify answers a verdict whose signature and conditions it has che
   expect(await settlements(scene.chain, payer.address)).toHaveLength(scene.claims.length);
 });
 
-test("without a key a paid tool answers its terms and what to do", async () => {
+test("Without a key a paid tool returns its terms and what to do", async () => {
   const service = honest();
   const { isError, structured } = await call(await connectLocal({ service }), "arbiter_verify", CLAIM);
   expect(isError).toBe(false);
@@ -160,19 +160,22 @@ describe("money", () => {
   test.each([
     ["text", usd("basic", -1n), usd("basic")],
     ["a number", Number(usd("basic", -1n)), Number(usd("basic"))],
-  ])("max_price as %s of a unit less than the price refuses, of the price buys", async (_form, less, price) => {
-    const service = honest();
-    const client = await connectLocal({ service, payer });
-    const refused = await call(client, "certify", { test: "basic", max_price: less });
-    expect(refused).toMatchObject({
-      isError: true,
-      text: expect.stringMatching(new RegExp(`max_price ${usd("basic", -1n)} USDC.*Nothing was signed`)),
-    });
-    expect(service.payments).toEqual([]);
-    expect(await call(client, "certify", { test: "basic", max_price: price })).toMatchObject({ isError: false });
-  });
+  ])(
+    "With max_price as %s, a call with one unit less than the price is refused, and one with the price buys",
+    async (_form, less, price) => {
+      const service = honest();
+      const client = await connectLocal({ service, payer });
+      const refused = await call(client, "certify", { test: "basic", max_price: less });
+      expect(refused).toMatchObject({
+        isError: true,
+        text: expect.stringMatching(new RegExp(`max_price ${usd("basic", -1n)} USDC.*Nothing was signed`)),
+      });
+      expect(service.payments).toEqual([]);
+      expect(await call(client, "certify", { test: "basic", max_price: price })).toMatchObject({ isError: false });
+    },
+  );
 
-  test("the budget holds across calls, and across calls at once", async () => {
+  test("The budget limits consecutive and simultaneous calls", async () => {
     const service = honest();
     const client = await connectLocal({ service, payer, limit: 2n * PRICES.verdict + 100_000n });
     const deals = ["deal 1", "deal 2", "deal 3"].map((deal_ref) => ({ ...CLAIM, deal_ref }));
@@ -185,7 +188,7 @@ describe("money", () => {
     expect(await settlements(scene.chain, payer.address)).toHaveLength(2);
   });
 
-  test("a wallet without money: the service's reason is passed on, and nothing is charged", async () => {
+  test("For a wallet without money, the service's reason is returned and nothing is charged", async () => {
     const poor = await newPayer(scene.chain, 0n);
     const { isError, text } = await call(await connectLocal({ service: honest(), payer: poor }), "certify", {
       test: "basic",
@@ -197,7 +200,7 @@ describe("money", () => {
     await nothingCharged(scene.chain, poor);
   });
 
-  test("an answer that is lost on the way is asked for again with the same payment: one charge", async () => {
+  test("A response that is lost is requested again with the same payment, which is charged once", async () => {
     let lost = 0;
     const service = between(scene.service.url, (answer, { headers }) => {
       if (headers?.["PAYMENT-SIGNATURE"] !== undefined && lost++ === 0) throw new ServiceError("connection reset");
@@ -209,7 +212,7 @@ describe("money", () => {
     expect(await settlements(scene.chain, payer.address)).toHaveLength(1);
   });
 
-  test("only the offer is signed: no extension of the terms comes back", async () => {
+  test("Only the offer is signed, and no extension of the terms is returned", async () => {
     const service = honest();
     await call(await connectLocal({ service, payer }), "certify", { test: "basic" });
     const { extensions, accepted } = decodePaymentSignatureHeader(service.payments[0] ?? "");
@@ -219,7 +222,7 @@ describe("money", () => {
 });
 
 test.each(["", "-1", "0.1234567", "1e3", ".5", "much", -0.1, 0.1 + 0.2, 0.0000001, 1e9, true])(
-  "max_price %j is refused before anything is signed, and the error says what is expected",
+  "A max_price of %j is refused before anything is signed, and the error names the expected format",
   async (max_price) => {
     const service = honest();
     const client = await connectLocal({ service, payer });
@@ -241,7 +244,7 @@ test.each([
   ["arbiter_verify", { ...CLAIM, category: "ci-status" }, /conditions\.repo.*Nothing was signed/],
   ["arbiter_verify", { ...CLAIM, conditions: { expected_sha256: "0".repeat(64) } }, /exactly one of payload_text/],
   ["arbiter_verify", { ...CLAIM, conditions: { url: "https://x.example", screenshot: "y" } }, /conditions/],
-])("%s with %j is refused before anything is signed, and says why", async (name, input, message) => {
+])("%s with %j is refused before anything is signed, and the error explains why", async (name, input, message) => {
   const service = honest();
   const client = await connectLocal({ service, payer });
   const outcome = await call(client, name, input).catch((error: Error) => ({ isError: true, text: error.message }));
@@ -266,7 +269,7 @@ const required = (...accepts: readonly object[]): PaymentRequired =>
   ({ x402Version: 2, resource: { url: "https://trust.example/test/basic" }, accepts }) as unknown as PaymentRequired;
 
 describe("terms", () => {
-  test("as they are published are accepted, cheaper ones too, whatever else is offered", () => {
+  test("The published terms and cheaper ones are accepted among other offers", () => {
     expect(checkTerms(required(OFFER), ALLOWED)).toEqual(OFFER);
     expect(checkTerms(required({ ...OFFER, amount: "1" }), ALLOWED)).toMatchObject({ amount: "1" });
     expect(checkTerms(required({ ...OFFER, network: "eip155:1" }, OFFER), ALLOWED)).toEqual(OFFER);
@@ -283,35 +286,35 @@ describe("terms", () => {
     ["another payee", { payTo: OTHER }, /payTo is/],
     ["a payee that is not an address", { payTo: "alice.eth" }, /payTo is/],
     ["a unit more than published", { amount: "250001" }, /at most the published 250000 \(0\.25 USDC\)/],
-    ["nothing", { amount: "0" }, /amount/],
-    ["less than nothing", { amount: "-250000" }, /amount/],
-    ["hex", { amount: "0x1" }, /amount/],
+    ["a zero amount", { amount: "0" }, /amount/],
+    ["a negative amount", { amount: "-250000" }, /amount/],
+    ["a hex amount", { amount: "0x1" }, /amount/],
     [
-      "another way to transfer",
+      "another transfer method",
       { extra: { ...OFFER.extra, assetTransferMethod: "permit2" } },
       /assetTransferMethod is "permit2"/,
     ],
     ["another token's name", { extra: { ...OFFER.extra, name: "USDC" } }, /extra\.name/],
-    ["another version", { extra: { ...OFFER.extra, version: "1" } }, /extra\.version/],
+    ["another token version", { extra: { ...OFFER.extra, version: "1" } }, /extra\.version/],
     ["no token's name", { extra: undefined }, /extra\.name is missing/],
     ["301 seconds", { maxTimeoutSeconds: 301 }, /maxTimeoutSeconds/],
     ["seconds as text", { maxTimeoutSeconds: "300" }, /maxTimeoutSeconds is "300", expected a number/],
-    ["half a second", { maxTimeoutSeconds: 0.5 }, /maxTimeoutSeconds is 0\.5, expected 1 to 300/],
-    ["seconds without an end", { maxTimeoutSeconds: Number.NaN }, /maxTimeoutSeconds/],
+    ["a fraction of a second", { maxTimeoutSeconds: 0.5 }, /maxTimeoutSeconds is 0\.5, expected 1 to 300/],
+    ["NaN seconds", { maxTimeoutSeconds: Number.NaN }, /maxTimeoutSeconds/],
     ["an amount that is a number", { amount: 250_000 }, /amount is 250000, expected a string/],
     ["a payee in a list", { payTo: [PAYEE] }, /payTo is \["0x/],
-    ["no time at all", { maxTimeoutSeconds: undefined }, /maxTimeoutSeconds is missing/],
-    ["no time", { maxTimeoutSeconds: 0 }, /maxTimeoutSeconds/],
-    ["less than no time", { maxTimeoutSeconds: -300 }, /maxTimeoutSeconds is -300, expected 1 to 300/],
+    ["no seconds", { maxTimeoutSeconds: undefined }, /maxTimeoutSeconds is missing/],
+    ["zero seconds", { maxTimeoutSeconds: 0 }, /maxTimeoutSeconds/],
+    ["negative seconds", { maxTimeoutSeconds: -300 }, /maxTimeoutSeconds is -300, expected 1 to 300/],
     ["millennia", { maxTimeoutSeconds: 1e300 }, /maxTimeoutSeconds is 1e\+300, expected 1 to 300/],
-  ])("%s are refused, and the error says why and that nothing was signed", (_name, change, message) => {
+  ])("Terms with %s are refused, and the error explains why and that nothing was signed", (_name, change, message) => {
     const offered = change === null ? required() : required({ ...OFFER, ...change });
     expect(() => checkTerms(offered, ALLOWED)).toThrow(RefusedTerms);
     expect(() => checkTerms(offered, ALLOWED)).toThrow(message);
     expect(() => checkTerms(offered, ALLOWED)).toThrow(/Nothing was signed/);
   });
 
-  test.each([[null], ["none"], [[null]]])("that are %j instead of a list of offers are none", (accepts) => {
+  test.each([[null], ["none"], [[null]]])("Terms with %j instead of a list of offers count as none", (accepts) => {
     expect(() => checkTerms({ ...required(), accepts } as unknown as PaymentRequired, ALLOWED)).toThrow(
       /no terms to pay/,
     );
@@ -319,7 +322,7 @@ describe("terms", () => {
 });
 
 describe("the budget of a session", () => {
-  test("is spent to its last unit, and never beyond, in whatever order", () => {
+  test("It can be spent to its last unit and never exceeded, in any order", () => {
     fc.assert(
       fc.property(fc.array(fc.bigInt(1n, 900_000n), { maxLength: 12 }), (amounts) => {
         const budget = createBudget(1_000_000n);
@@ -337,7 +340,7 @@ describe("the budget of a session", () => {
   });
 });
 
-test("amounts are read and written exactly", () => {
+test("Amounts are parsed and formatted exactly", () => {
   fc.assert(
     fc.property(fc.bigInt(0n, 10n ** 14n), (atomic) => {
       expect(parseUsd(formatUsd(atomic))).toBe(atomic);
@@ -348,7 +351,7 @@ test("amounts are read and written exactly", () => {
 });
 
 describe("the environment", () => {
-  test("has a default budget; a key and a payee are taken as they are", () => {
+  test("The budget has a default, and a key and a payee are read unchanged", () => {
     expect(parseSettings({ BASE_URL: "https://trust.example/" })).toEqual({
       baseUrl: "https://trust.example",
       payerKey: null,
@@ -379,7 +382,7 @@ describe("the environment", () => {
     [{ BASE_URL: "https://trust.example", PAY_TO_ADDRESS: "0x12" }, /PAY_TO_ADDRESS/],
     [{ BASE_URL: "https://trust.example", BASE_RPC_URL: "base.example/4242" }, /BASE_RPC_URL/],
     [{ BASE_URL: "https://trust.example", SESSION_BUDGET_USD: "much" }, /SESSION_BUDGET_USD/],
-  ])("%j is refused by name, without repeating a key", (env, message) => {
+  ])("The settings %j are refused by name, and the error repeats no key", (env, message) => {
     const settings = parseSettings(env);
     expect(settings).toEqual({ problem: expect.stringMatching(message) });
     expect(JSON.stringify(settings)).not.toContain("4242");

@@ -41,7 +41,10 @@ beforeEach(async () => {
   await mkdir(folder, { recursive: true });
 });
 
-/** A tool server as the client starts it: nothing but the folder outlives it. It waits only where there is hope. */
+/**
+ * A tool server as the client starts it. Only the folder survives it. It retries for long only if the service can
+ * respond.
+ */
 const start = ({ service, ...plan }: Pick<LocalPlan, "service"> & Partial<LocalPlan>) => {
   const isLost = "way" in service && service.way !== "open";
   return connectLocal({ service, payer, pending: keptIn(folder), ...(isLost ? { giveUpAfterMs: SOON } : {}), ...plan });
@@ -49,7 +52,9 @@ const start = ({ service, ...plan }: Pick<LocalPlan, "service"> & Partial<LocalP
 
 const charges = async () => (await settlements(chain, payer.address)).length;
 const files = () => readdir(folder);
-/** Of what was answered, the payment stays for those who asked before that. */
+/**
+ * The number of unanswered payments. An answered one stays in the folder for the calls that began before its answer.
+ */
 const open = async () => {
   const texts = await Promise.all((await files()).map((name) => readFile(join(folder, name), "utf8")));
   return texts.filter((text) => JSON.parse(text).answeredAt === undefined).length;
@@ -57,16 +62,16 @@ const open = async () => {
 const PENDING = { isError: false, structured: { status: "pending", price: { amount_usd: formatUsd(PRICES.basic) } } };
 const PAID = { isError: false, structured: { status: "paid" } };
 
-/** Once the answer is out. */
+/** Waits until no payment is unanswered. */
 const nothingOpen = () => eventually(open, 0);
 
 describe.each([
-  ["its answer is lost", "lost after"],
+  ["its response is lost", "lost after"],
   ["it never arrives", "lost before"],
   ["the service answers 503", { status: 503 }],
   ["a gateway answers 404", { status: 404 }],
-] as const)("a payment is pending when %s", (_name, way) => {
-  test("the next call sends it again, after a restart too: one signature, one charge", async () => {
+] as const)("a payment while %s", (_name, way) => {
+  test("The next call sends it again, even after a restart, with one signature and one charge", async () => {
     const road = roadTo(service.url, way);
     const first = await call(await start({ service: road }), "certify", BASIC);
     expect(first).toMatchObject(PENDING);
@@ -81,7 +86,7 @@ describe.each([
   });
 });
 
-test("what was answered is forgotten: the same call made once more buys once more", async () => {
+test("An answered payment is forgotten, so the same call made once more buys once more", async () => {
   const client = await start({ service: roadTo(service.url, "open") });
   for (const count of [1, 2]) {
     expect(await call(client, "certify", BASIC)).toMatchObject(PAID);
@@ -89,7 +94,7 @@ test("what was answered is forgotten: the same call made once more buys once mor
   }
 });
 
-test("a call that differs buys something else meanwhile, and so does another wallet", async () => {
+test("A different call and a different wallet can buy while a payment is pending", async () => {
   const road = roadTo(service.url, "lost before");
   await call(await start({ service: road }), "arbiter_verify", CLAIM);
   await call(await start({ service: road }), "arbiter_verify", { ...CLAIM, deal_ref: "deal 2" });
@@ -100,7 +105,7 @@ test("a call that differs buys something else meanwhile, and so does another wal
   expect([signatures(), other.signatures(), (await files()).length]).toEqual([3, 1, 4]);
 });
 
-test("it is on disk before it is sent, and only its owner can read it", async () => {
+test("A payment is on disk before it is sent, and only its owner can read it", async () => {
   let kept: { readonly headers: object } | null = null;
   const own = join(folder, "own");
   const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
@@ -129,15 +134,15 @@ test("it is on disk before it is sent, and only its owner can read it", async ()
   expect(modes).toEqual(["700", "600"]);
 });
 
-describe("calls at the same time", () => {
-  test("a call that its client repeats in the meantime shares its answer", async () => {
+describe("simultaneous calls", () => {
+  test("A call that its client repeats in the meantime shares the answer", async () => {
     const client = await start({ service: roadTo(service.url, "open") });
     const answers = await Promise.all([1, 2, 3].map(() => call(client, "certify", BASIC)));
     expect(answers).toMatchObject([PAID, PAID, PAID]);
     expect([signatures(), await charges()]).toEqual([1, 1]);
   });
 
-  test("two tool servers sign and pay once, also when they are started again", async () => {
+  test("Two tool servers sign and pay once, even after a restart", async () => {
     const road = roadTo(service.url, "lost after");
     const bothCall = async () => {
       const both = await Promise.all([start({ service: road }), start({ service: road })]);
@@ -150,7 +155,7 @@ describe("calls at the same time", () => {
     expect([signatures(), await charges()]).toEqual([1, 1]);
   });
 
-  test("a second program that has not signed when the first has its answer signs nothing", async () => {
+  test("A second program that has not signed when the first has its answer signs nothing", async () => {
     const road = roadTo(service.url, "open");
     const [slow, hurry] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const dawdling = {
@@ -174,7 +179,7 @@ describe("calls at the same time", () => {
     expect([signatures(), await charges()]).toEqual([1, 1]);
   });
 
-  test("a call that failed is not shared by those that come later", async () => {
+  test("A failed call is not shared by later calls", async () => {
     const road = roadTo(service.url, "open");
     let isAway = true;
     const client = await start({
@@ -192,7 +197,7 @@ describe("calls at the same time", () => {
   });
 });
 
-test("an answer that cannot be checked now is asked for again, not bought again", async () => {
+test("A response that cannot be checked yet is requested again and not bought again", async () => {
   let isAway = true;
   const keyless = between(service.url, (answer, { path }) => {
     if (isAway && path === "/.well-known/jwks.json") throw new ServiceError("connection reset.");
@@ -215,11 +220,11 @@ interface Otherwise {
 test.each<[string, Otherwise, RegExp]>([
   ["a lower max_price", { input: { max_price: "0.10" } }, /is pending for this call, more than max_price 0\.10 USDC/],
   [
-    "another payee of the user's",
+    "another payee from the user",
     { plan: { payTo: `0x${"0b".repeat(20)}` } as const },
     /is pending for this call, and only 0x0b/,
   ],
-])("under %s it is neither sent nor replaced", async (_name, { plan, input }: Otherwise, message) => {
+])("With %s, a pending payment is not sent and not replaced", async (_name, { plan, input }: Otherwise, message) => {
   const road = roadTo(service.url, "lost before");
   await call(await start({ service: road }), "certify", BASIC);
   road.way = "open";
@@ -229,8 +234,8 @@ test.each<[string, Otherwise, RegExp]>([
   expect([signatures(), road.payments.length]).toEqual([1, 0]);
 });
 
-describe("what cannot be kept is not signed", () => {
-  test("a folder that cannot be made", async () => {
+describe("a payment that cannot be stored", () => {
+  test("Nothing is signed if the folder cannot be created", async () => {
     const file = join(folder, "file");
     await writeFile(file, "");
     const client = await start({ service: roadTo(service.url, "open"), pending: keptIn(join(file, "state")) });
@@ -241,7 +246,7 @@ describe("what cannot be kept is not signed", () => {
     expect(signatures()).toBe(0);
   });
 
-  test("a file that cannot be read, since it may be a payment", async () => {
+  test("Nothing is signed while a file that may be a payment cannot be read", async () => {
     await call(await start({ service: roadTo(service.url, "lost before") }), "certify", BASIC);
     const [name = ""] = await files();
     await writeFile(join(folder, name), "{");
@@ -253,9 +258,9 @@ describe("what cannot be kept is not signed", () => {
   });
 });
 
-describe("a service that asks to wait", () => {
+describe("a service with Retry-After", () => {
   const DETAIL = "3 payments of this payer were mined within an hour without settling.";
-  /** Answers the first paid request by itself, and records when each came. */
+  /** Responds to the first paid request with a 429, and records when each request came. */
   const asking = (retryAfter: string) => {
     const open = roadTo(service.url, "open");
     const paid: number[] = [];
@@ -270,7 +275,7 @@ describe("a service that asks to wait", () => {
     return { service: { ...open, send }, paid };
   };
 
-  test("for long is asked once, and the agent is told how long", async () => {
+  test("A long wait is not retried, and the agent learns how long it is", async () => {
     for (const retryAfter of ["3540", new Date(Date.now() + 3_540_000).toUTCString()]) {
       const { service: road, paid } = asking(retryAfter);
       const answer = await call(
@@ -286,7 +291,7 @@ describe("a service that asks to wait", () => {
     }
   });
 
-  test("for a moment gets the same payment once that is over", async () => {
+  test("After a short wait, the same payment is sent again", async () => {
     const before = signatures();
     const { service: road, paid } = asking("2");
     expect(

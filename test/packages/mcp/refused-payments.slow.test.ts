@@ -28,7 +28,9 @@ import { PRICES } from "../../support/payments/prices.ts";
 import { newPayer, type Signed } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
-/** A refusal is no promise: another payment is signed only once the chain shows that the first can never be charged. */
+/**
+ * A refusal is not a promise. Another payment is signed only once the chain shows that the first can never be charged.
+ */
 
 const BASIC = { test: "basic" };
 const CLAIM = { category: "payload-hash", conditions: { payload_text: "as agreed", expected_sha256: "0".repeat(64) } };
@@ -46,11 +48,11 @@ beforeEach(async () => {
   await mkdir(folder, { recursive: true });
 });
 
-/** A program of its own each time: nothing but the folder outlives it. */
+/** Runs a new program for each call. Only the folder survives it. */
 const certify = async (plan: Pick<LocalPlan, "service"> & Partial<LocalPlan>) =>
   call(await connectLocal({ payer, pending: keptIn(folder), ...plan }), "certify", BASIC);
 
-/** By a clock that stands still then. */
+/** Runs a call with the clock stopped at this time. */
 async function certifyAt(now: number, plan: Parameters<typeof certify>[0]) {
   vi.useFakeTimers({ toFake: ["Date"], now });
   try {
@@ -66,8 +68,8 @@ const PENDING = { isError: false, structured: { status: "pending", price: { amou
 const PAID = { isError: false, structured: { status: "paid" } };
 const error = (message: RegExp) => ({ isError: true, text: expect.stringMatching(message) });
 
-describe("a payment that was refused stays open", () => {
-  test("the error says until when, and the next call sends it again", async () => {
+describe("a refused payment", () => {
+  test("The error states how long it stays open, and the next call sends it again", async () => {
     const poor = counting(await newPayer(chain, 0n));
     const road = roadTo(service.url, "open");
     const first = await certify({ service: road, payer: poor.payer });
@@ -86,7 +88,7 @@ describe("a payment that was refused stays open", () => {
     await nothingCharged(chain, poor.payer);
   });
 
-  test("a refusal that something in between made up costs nothing: the same payment buys", async () => {
+  test("A refusal that an intermediary invented costs nothing, because the same payment buys", async () => {
     const { seller, kept } = refusingAt(service.url);
     expect(await certify({ service: seller })).toMatchObject(error(/answered 402: never submitted/));
     await broadcast(chain, kept[0] as Signed);
@@ -95,7 +97,7 @@ describe("a payment that was refused stays open", () => {
     expect([signatures(), await charges()]).toEqual([1, 1]);
   });
 
-  test("422", async () => {
+  test("A payment that was refused with 422 stays pending", async () => {
     const buy = async () => {
       const client = await connectLocal({ payer, pending: keptIn(folder), service: roadTo(service.url, "open") });
       return call(client, "arbiter_verify", { ...CLAIM, deal_ref: "deal 7", scored: true });
@@ -107,16 +109,16 @@ describe("a payment that was refused stays open", () => {
   });
 });
 
-describe("what the service says of the chain", () => {
+describe("the service's report of the chain", () => {
   const about = (asked: URLSearchParams) => ({ from: asked.get("from"), nonce: asked.get("nonce") });
 
-  type Say = (asked: URLSearchParams) => Said | number | null;
+  type Report = (asked: URLSearchParams) => Said | number | null;
 
-  test("unless that is over for good, nothing else is signed", async () => {
-    let say: Say = () => null;
-    const { seller } = refusingAt(service.url, (asked) => say(asked));
+  test("Nothing else is signed unless the report is final", async () => {
+    let report: Report = () => null;
+    const { seller } = refusingAt(service.url, (asked) => report(asked));
     await certify({ service: seller });
-    const open: Readonly<Record<string, Say>> = {
+    const open: Readonly<Record<string, Report>> = {
       "it can still settle": () => null,
       "cannot be read": () => 503,
       "knows no such path": () => 404,
@@ -132,27 +134,27 @@ describe("what the service says of the chain", () => {
       "expired by a block from the future": (asked) => expired(asked),
     };
     for (const [name, how] of Object.entries(open)) {
-      say = how;
+      report = how;
       expect([name, await certify({ service: seller }), signatures()]).toMatchObject([name, PENDING, 1]);
     }
-    say = (asked) => ({ ...about(asked), status: "settled" });
+    report = (asked) => ({ ...about(asked), status: "settled" });
     expect(await certify({ service: seller })).toMatchObject(
       error(/was charged, although .*402: never submitted.* removes the file \/\S+\.json\.$/),
     );
     expect(signatures()).toBe(1);
   });
 
-  test("once it is, the call signs another one", async () => {
-    const over: readonly Say[] = [
+  test("After a final report, the call signs another payment", async () => {
+    const over: readonly Report[] = [
       (asked) => expired(asked),
       (asked) => ({ ...about(asked), status: "canceled" }),
       (asked) => ({ ...about(asked), status: "replaced" }),
     ];
-    let say: Say = () => null;
-    const { seller, kept } = refusingAt(service.url, (asked) => say(asked));
+    let report: Report = () => null;
+    const { seller, kept } = refusingAt(service.url, (asked) => report(asked));
     await certify({ service: seller });
     let now = Date.now();
-    for (say of over) {
+    for (report of over) {
       now += 600_000;
       await certifyAt(now, { service: seller });
     }
@@ -160,7 +162,7 @@ describe("what the service says of the chain", () => {
   });
 });
 
-/** Signs so that the window closes with the newest block, and with none before it, and loses the payment. */
+/** Signs so that the payment's window closes exactly with the newest block, and loses the payment. */
 async function signToCloseNow() {
   await chain.increaseTime(2);
   const [{ timestamp }, terms] = await Promise.all([
@@ -171,7 +173,7 @@ async function signToCloseNow() {
   await certifyAt(seconds * 1_000, { service: roadTo(service.url, "lost before"), giveUpAfterMs: 100 });
 }
 
-test("a window that has closed counts as open until a final block is past it", async () => {
+test("A closed window counts as open until a final block is past it", async () => {
   await signToCloseNow();
   const road = roadTo(service.url, "open");
   for (const _ of [1, 2]) {
@@ -185,10 +187,10 @@ test("a window that has closed counts as open until a final block is past it", a
   expect([signatures(), await charges()]).toEqual([2, 1]);
 });
 
-describe("with a node of the user's, the service's word counts for nothing", () => {
+describe("with the user's own node", () => {
   const node = (seller: Service, url = chain.rpcUrl) => ({ service: seller, askFate: askNode(url, seller) });
 
-  test("a seller that refuses, calls it expired and charges it later, charges once", async () => {
+  test("A seller that refuses a payment, reports it as expired, and charges it later charges once", async () => {
     const { seller, kept } = refusingAt(service.url, (asked) => expired(asked));
     await certify(node(seller));
     const open = await certify(node(seller));
@@ -203,7 +205,7 @@ describe("with a node of the user's, the service's word counts for nothing", () 
     expect([signatures(), await charges()]).toEqual([1, 1]);
   });
 
-  test("one that has expired, or was canceled, is over once that is final", async () => {
+  test("A payment that expired or was canceled is over once that is final", async () => {
     await signToCloseNow();
     const { seller } = refusingAt(service.url);
     expect(await certify(node(seller))).toMatchObject(PENDING);
@@ -221,7 +223,7 @@ describe("with a node of the user's, the service's word counts for nothing", () 
     }, 2);
   });
 
-  test("a cancellation that the chain does not show is none", async () => {
+  test("A cancellation that the chain does not show is ignored", async () => {
     let transaction = "";
     const { seller, kept } = refusingAt(service.url, () => ({ status: "canceled", transaction }));
     await certify(node(seller));
@@ -233,7 +235,7 @@ describe("with a node of the user's, the service's word counts for nothing", () 
     expect(signatures()).toBe(1);
   });
 
-  test("a node that is away, or of another chain, says nothing", async () => {
+  test("An unreachable node, or one of another chain, proves nothing", async () => {
     const { seller } = refusingAt(service.url, (asked) => expired(asked));
     await certify(node(seller));
     const elsewhere = await startTestChain({ network: "eip155:84532" });
@@ -251,7 +253,7 @@ describe("with a node of the user's, the service's word counts for nothing", () 
   });
 });
 
-test("an answer that cannot be believed is asked for again with the same payment", async () => {
+test("An invalid response is requested again with the same payment", async () => {
   const spoiling = between(service.url, (answer) =>
     answer.headers.has("payment-response")
       ? { ...answer, text: answer.text.replace('"product":"basic"', '"product":"suite"') }

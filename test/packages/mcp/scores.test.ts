@@ -10,7 +10,7 @@ import { newPayer } from "../../support/payments/signing.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
-// A real index of a real chain: a score is bought, computed again, and passed on only when both agree.
+// Uses a real index of a real chain. A score is bought, recomputed, and passed on only if both agree.
 
 interface Party {
   readonly wallet: string;
@@ -22,14 +22,14 @@ const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
 const database = await freshDatabase();
 const indexer = await forFile(launchIndexerOf({ chain, database }));
 await indexer.saying("index ready");
-// One that had asked for the index before would not ask again for a second.
+// The service starts after the index is ready, because it would otherwise wait a second before it looks again.
 const service = await forFile(startService({ chain, database }));
 const payer = await newPayer(chain);
 const wallet = payer.address.toLowerCase();
 
 const stranger = (n: number): string => `0x${String(n).padStart(40, "b")}`;
 
-test("score_wallet pays the price and answers the record, computed again", async () => {
+test("score_wallet pays the price and returns the recomputed record", async () => {
   const client = await connectLocal({ service: between(service.url, (answer) => answer), payer });
   expect(await call(client, "certify", { test: "suite" })).toMatchObject({ isError: false });
   const { text, structured } = await call(client, "score_wallet", { wallet: payer.address });
@@ -42,7 +42,7 @@ test("score_wallet pays the price and answers the record, computed again", async
   expect(await settlements(chain, payer.address)).toHaveLength(2);
 });
 
-test("score_batch answers 25 records in the order of the wallets, whatever their letter case", async () => {
+test("score_batch returns 25 records in the order of the wallets in any letter case", async () => {
   const client = await connectLocal({ service: between(service.url, (answer) => answer), payer });
   const wallets = [payer.address, ...Array.from({ length: 24 }, (_, n) => stranger(n))];
   const { text, structured } = await call(client, "score_batch", { wallets });
@@ -62,7 +62,7 @@ describe("a scored verdict", () => {
     scored: true,
   });
 
-  test("costs its price and has both parties' tiers, which the wallets' own records have too", async () => {
+  test("It costs its price and carries both parties' tiers, which match the wallets' own records", async () => {
     const client = await connectLocal({ service: between(service.url, (answer) => answer), payer });
     const wallets = [payer.address, stranger(1)];
     const { scores } = (await call(client, "score_batch", { wallets })).structured as { scores: Party[] };
@@ -85,7 +85,7 @@ test.each([
   ["of another wallet", (text: string) => text.replaceAll(stranger(1), stranger(2)), /not for the requested wallets/],
   ["missing", () => "[]", /not for the requested wallets/],
   ["without facts", (text: string) => text.replace('"inputs":', '"outputs":'), /cannot be recomputed/],
-])("a record that is %s is paid for and withheld", async (_name, change, message) => {
+])("A record that is %s is paid for and withheld", async (_name, change, message) => {
   const hostile = between(service.url, (answer) =>
     answer.headers.has("payment-response") ? { ...answer, text: change(answer.text) } : answer,
   );

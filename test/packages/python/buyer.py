@@ -1,4 +1,4 @@
-"""Buys once with the PyPI client and prints the answer as JSON: buyer.py <url> <trust service>."""
+"""Buys once with the PyPI client and prints the response as JSON: buyer.py <url> <trust service>."""
 
 import asyncio
 import json

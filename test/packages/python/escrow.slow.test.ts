@@ -48,7 +48,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     return { payer, ...JSON.parse(stdout) };
   }
 
-  test("a Python buyer pays the Hono shop, and the arbiter releases the money", async () => {
+  test("A Python buyer pays the Hono shop, and the arbiter releases the money", async () => {
     const options = await merchantIn(scene);
     const app = new Hono().post(
       "/haiku",
@@ -63,7 +63,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     expect(await scene.chain.usdcBalance(payer.address)).toBe(900_000n);
   });
 
-  test("a Python buyer signs a window to contest, which the Hono shop binds", async () => {
+  test("A Python buyer signs the contest window of the Hono shop", async () => {
     const options = {
       ...(await merchantIn(scene)),
       contestSeconds: 1,
@@ -79,7 +79,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     expect(headers["x-escrow-contest"]).toMatch(/^http/);
   });
 
-  test("a Python buyer signs nothing for an operator that its service does not name", async () => {
+  test("A Python buyer signs nothing for an operator that its service does not list", async () => {
     const options = await merchantIn(scene);
     const listed = new Hono().get("/escrow", (c) =>
       c.json({ contracts: [{ scheme: "auth-capture", address: options.account.address }] }),
@@ -108,7 +108,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
   const runs = (id: string | null) => printed().filter((line) => line.endsWith(String(id))).length;
   const PAYS: readonly Pays[] = ["auth-capture", "commerce"];
 
-  test("a Python buyer pays the FastAPI shop, and the arbiter releases the money", async () => {
+  test("A Python buyer pays the FastAPI shop, and the arbiter releases the money", async () => {
     const before = await scene.chain.usdcBalance(merchant);
     const { status, body, headers } = await buyInPython(at("/haiku"));
     expect([status, body, headers["x-escrow-decision"]]).toEqual([200, '{"haiku":"An old silent pond"}', "release"]);
@@ -117,29 +117,34 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     expect(await scene.chain.usdcBalance(merchant)).toBe(before + 99_000n);
   });
 
-  test.each(PAYS)("a TypeScript buyer pays the FastAPI shop by %s, once, however often it asks", async (pays) => {
-    const buyer = await newBuyer(scene.chain);
-    const { response, header, id, decision } = await buyFrom(shop, buyer, { url: at("/haiku"), pays });
-    expect([response.status, await response.json(), decision]).toEqual([
-      200,
-      { haiku: "An old silent pond" },
-      "release",
-    ]);
-    const paid = decodeHeader(response.headers.get("payment-response") ?? "");
-    expect(paid).toMatchObject({ success: true, network: "eip155:8453", payer: buyer.address, amount: "100000" });
-    await expect.poll(() => statusOf(scene, id, pays)).toBe("released");
-    const again = await Promise.all([1, 2, 3].map(() => send("/haiku", header)));
-    for (const replay of again) {
-      expect([replay.status, replay.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
-      expect(replay.headers.get("x-escrow-payment")).toBe(id);
-    }
-    const other = await send("/stream", header);
-    const error = expect.stringMatching(/^The payment is for .*\/haiku, which is another resource\. Nothing was held/);
-    expect([other.status, await other.json()]).toEqual([409, { error }]);
-    expect([runs(id), await holdsBy(scene, buyer.address)]).toEqual([1, 1]);
-  });
+  test.each(PAYS)(
+    "A TypeScript buyer pays the FastAPI shop by %s once, even if it repeats its request",
+    async (pays) => {
+      const buyer = await newBuyer(scene.chain);
+      const { response, header, id, decision } = await buyFrom(shop, buyer, { url: at("/haiku"), pays });
+      expect([response.status, await response.json(), decision]).toEqual([
+        200,
+        { haiku: "An old silent pond" },
+        "release",
+      ]);
+      const paid = decodeHeader(response.headers.get("payment-response") ?? "");
+      expect(paid).toMatchObject({ success: true, network: "eip155:8453", payer: buyer.address, amount: "100000" });
+      await expect.poll(() => statusOf(scene, id, pays)).toBe("released");
+      const again = await Promise.all([1, 2, 3].map(() => send("/haiku", header)));
+      for (const replay of again) {
+        expect([replay.status, replay.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
+        expect(replay.headers.get("x-escrow-payment")).toBe(id);
+      }
+      const other = await send("/stream", header);
+      const error = expect.stringMatching(
+        /^The payment is for .*\/haiku, which is another resource\. Nothing was held/,
+      );
+      expect([other.status, await other.json()]).toEqual([409, { error }]);
+      expect([runs(id), await holdsBy(scene, buyer.address)]).toEqual([1, 1]);
+    },
+  );
 
-  test("ten buyers at the same time are all served", async () => {
+  test("Ten simultaneous buyers are all served", async () => {
     const buyers = await Promise.all(Array.from({ length: 10 }, () => newBuyer(scene.chain)));
     const all = await Promise.all(
       buyers.map((buyer, index) => buyFrom(shop, buyer, { url: at("/haiku"), pays: PAYS[index % 2] ?? "commerce" })),
@@ -147,7 +152,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     expect(all.map(({ response, decision }) => [response.status, decision])).toEqual(Array(10).fill([200, "release"]));
   });
 
-  test("one payment that is sent five times at the same time is held and made once", async () => {
+  test("One payment that is sent five times simultaneously is held and handled once", async () => {
     const buyer = await newBuyer(scene.chain);
     const header = await signFor(shop, buyer, { url: at("/haiku"), pays: "auth-capture" });
     const all = await Promise.all(Array.from({ length: 5 }, () => send("/haiku", header)));
@@ -156,7 +161,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     expect([runs(first?.headers.get("x-escrow-payment") ?? null), await holdsBy(scene, buyer.address)]).toEqual([1, 1]);
   });
 
-  test("a buyer that hangs up finds its answer by the same header", async () => {
+  test("A buyer that hangs up gets the response with the same header", async () => {
     const buyer = await newBuyer(scene.chain);
     const header = await signFor(shop, buyer, { url: at("/haiku"), pays: "auth-capture" });
     await expect(send("/haiku", header, { signal: AbortSignal.timeout(50) })).rejects.toThrow();
@@ -165,7 +170,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     expect([runs(answer.headers.get("x-escrow-payment")), await holdsBy(scene, buyer.address)]).toEqual([1, 1]);
   });
 
-  test("an unpaid request gets the terms in a header that nginx takes, and nothing to sign in its body", async () => {
+  test("An unpaid request gets the terms in a header that fits nginx's limit, and a body without terms", async () => {
     const answer = await fetch(at(`/haiku?${"a".repeat(3_000)}`), { method: "POST" });
     expect([answer.status, await answer.json()]).toMatchObject([402, { x402Version: 1, accepts: [] }]);
     const header = answer.headers.get("payment-required") ?? "";
@@ -177,7 +182,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     ]);
   });
 
-  test("input that the merchant refuses costs nothing, paid or not", async () => {
+  test("Input that the merchant refuses costs nothing, paid or unpaid", async () => {
     const buyer = await newBuyer(scene.chain);
     const header = await signFor(shop, buyer, { url: at("/haiku"), pays: "auth-capture" });
     for (const answer of [await fetch(at("/haiku?lines=4"), { method: "POST" }), await send("/haiku?lines=4", header)])
@@ -186,7 +191,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     expect((await send("/haiku", header)).status).toBe(200);
   });
 
-  test("headers that are no payment are a 400, and payments for other terms a 402; nothing is held", async () => {
+  test("A malformed header gets a 400, a payment for other terms a 402, and neither is held", async () => {
     const buyer = await newBuyer(scene.chain);
     for (const header of ["{}", "e30", encodeHeader([1]), encodeHeader({ x402Version: 2, payload: {} }), "\u00e9"])
       expect((await send("/haiku", header)).status).toBe(400);
@@ -219,7 +224,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     expect(await holdsBy(scene, buyer.address)).toBe(0);
   });
 
-  test("a buyer without the money is told so, and nothing is sent", async () => {
+  test("A buyer without money gets a 402 with the reason", async () => {
     const poor = await newBuyer(scene.chain, 99_999n);
     const header = await signFor(shop, poor, { url: at("/haiku"), pays: "auth-capture" });
     const answer = await send("/haiku", header);
@@ -231,22 +236,22 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     ["/broken", 500, {}, { error: "Internal Server Error" }],
     ["/gone", 410, {}, { detail: "sold out" }],
     ["/typed", 422, { body: '{"lines":"x"}', headers: { "content-type": "application/json" } }, null],
-  ])("an answer of %s is delivered with its status %i and refunded", async (path, status, ...[init, body]) => {
+  ])("A response of %s is delivered with its status %i and refunded", async (path, status, ...[init, body]) => {
     const buyer = await newBuyer(scene.chain);
     const answer = await send(path, await signFor(shop, buyer, { url: at(path), pays: "auth-capture" }), init);
     expect([answer.status, answer.headers.get("x-escrow-decision")]).toEqual([status, "refund"]);
-    const said = await answer.json();
-    if (body !== null) expect(said).toEqual(body);
+    const received = await answer.json();
+    if (body !== null) expect(received).toEqual(body);
     await expect.poll(() => scene.chain.usdcBalance(buyer.address)).toBe(1_000_000n);
   });
 
-  test("goods that the arbiter refunds never reach the buyer", async () => {
+  test("Goods that the arbiter refunds never reach the buyer", async () => {
     const { response, id, decision } = await buyFrom(shop, await newBuyer(scene.chain), { url: at("/among") });
     expect([response.status, decision]).toEqual([500, "refund"]);
     expect(await response.json()).toMatchObject({ payment_id: id, withheld_status: 200, decision: "refund" });
   });
 
-  test("a typed body and a streamed answer are sold whole", async () => {
+  test("A response to a typed body and a streamed response are sold complete", async () => {
     const buyer = await newBuyer(scene.chain);
     const init = { body: '{"lines":3}', headers: { "content-type": "application/json" } };
     const typed = await send("/typed", await signFor(shop, buyer, { url: at("/typed"), pays: "commerce" }), init);
@@ -257,7 +262,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     expect([streamed.status, await streamed.text()]).toEqual([200, "An old"]);
   });
 
-  test("while the arbiter is away, good answers are pending and others kept back; later both are decided", async () => {
+  test("While the arbiter is down, good responses are pending and others are withheld until it decides", async () => {
     scene.arbiter.become("down");
     const buyer = await newBuyer(scene.chain);
     const { response, header, id, decision } = await buyFrom(shop, buyer, { url: at("/haiku"), pays: "auth-capture" });
@@ -272,7 +277,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     expect(runs(id)).toBe(1);
   });
 
-  test("a buyer whose gas of the day is spent gets no goods, and the next buyer does", async () => {
+  test("A buyer whose daily gas is spent gets no goods, and the next buyer does", async () => {
     const refused = { status: 429, body: { code: "payer_gas_spent" }, retryAfter: "3600" };
     scene.arbiter.become(refused);
     const [one, two] = await Promise.all([newBuyer(scene.chain), newBuyer(scene.chain)]);
@@ -283,7 +288,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     expect((await send("/haiku", header)).status).toBe(200);
   });
 
-  test("a payment that another process held is delivered; one that it sold is a conflict", async () => {
+  test("A payment that another process held is delivered, and one that it sold gets a 409", async () => {
     const account = privateKeyToAccount(merchantKey);
     const stuck = await openShop(scene, () => new Promise(() => undefined), { account });
     const buyer = await newBuyer(scene.chain);
@@ -302,7 +307,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     ]);
   });
 
-  test.each(PAYS)("a payment by %s is one sale, however its header and its signature are written", async (pays) => {
+  test.each(PAYS)("A payment by %s is one sale for every encoding of its header and its signature", async (pays) => {
     const buyer = await newBuyer(scene.chain);
     const header = await signFor(shop, buyer, { url: at("/haiku"), pays });
     const spelled = (form: (signature: Hex) => Hex): string => {
@@ -323,12 +328,12 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
       [200, "true"],
       [200, "true"],
     ]);
-    // The terms are public by now: only the payer's signature gets the goods again.
+    // The terms are public now, so only the payer's own signature may fetch the goods again.
     for (const form of [highS, altered]) expect((await send("/haiku", spelled(form))).status).toBe(402);
     expect(await holdsBy(scene, buyer.address)).toBe(1);
   });
 
-  test.each(PAYS)("a smart wallet that is deployed pays by %s, also with a wrapped signature", async (pays) => {
+  test.each(PAYS)("A deployed smart wallet pays by %s, and may wrap its signature", async (pays) => {
     const [owner, stranger] = [privateKeyToAccount(generatePrivateKey()), privateKeyToAccount(generatePrivateKey())];
     const { address } = await deployWallet(scene.chain, owner.address);
     await scene.chain.fund(address, 1_000_000n);
@@ -344,7 +349,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     expect(await scene.chain.usdcBalance(address)).toBe(900_000n);
   });
 
-  test("bytes that are no text, and text that JSON makes long, are evaluated as they are", async () => {
+  test("Binary bodies and text that grows as JSON are evaluated unchanged", async () => {
     for (const path of ["/bytes", "/control"]) {
       const { response, decision } = await buyFrom(shop, await newBuyer(scene.chain), { url: at(path) });
       expect([path, response.status, decision]).toEqual([path, 200, "release"]);
@@ -358,7 +363,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
     ]);
   });
 
-  test("a payment that was refunded buys nothing", async () => {
+  test("A refunded payment buys nothing", async () => {
     const buyer = await newBuyer(scene.chain);
     const { id, header } = await buyFrom(shop, buyer, { url: at("/broken"), pays: "auth-capture" });
     await expect.poll(() => statusOf(scene, id as Hex, "auth-capture")).toBe("refunded");

@@ -1,4 +1,4 @@
-"""Prints what the Python package computes for test/vectors/escrow.json: escrow_vectors.py <file>."""
+"""Prints the Python package's values for test/vectors/escrow.json: escrow_vectors.py <file>."""
 
 import json
 import sys

@@ -35,7 +35,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
   const send = (path: string, header: string, init: RequestInit = {}) =>
     fetch(at(path), { method: "POST", ...init, headers: { "payment-signature": header, ...init.headers } });
 
-  test("computes every value of the published vectors", async () => {
+  test("The Python package computes every value of the published vectors", async () => {
     const file = fileURLToPath(new URL("../../vectors/escrow.json", import.meta.url));
     const { vectors } = JSON.parse(await readFile(file, "utf8"));
     const { stdout, stderr } = await home.run([here("escrow_vectors.py"), file]);
@@ -48,7 +48,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
     );
   });
 
-  test("in Flask is paid by a Python buyer, and the arbiter releases the money", async () => {
+  test("A Python buyer pays the Flask shop, and the arbiter releases the money", async () => {
     const payerKey = generatePrivateKey();
     await scene.chain.fund(privateKeyToAccount(payerKey).address, 1_000_000n);
     const bought = await home.run([here("buyer.py"), at("/haiku"), scene.service.url], { PAYER_PRIVATE_KEY: payerKey });
@@ -63,7 +63,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
     await expect.poll(() => statusOf(scene, headers["x-escrow-payment"], "auth-capture")).toBe("released");
   });
 
-  test.each(PAYS)("in Flask is paid by a TypeScript buyer by %s, once, however often it asks", async (pays) => {
+  test.each(PAYS)("A TypeScript buyer pays the Flask shop by %s once, even if it repeats its request", async (pays) => {
     const buyer = await newBuyer(scene.chain);
     const { response, header, id, decision } = await buyFrom(shop, buyer, { url: at("/haiku"), pays });
     expect([response.status, await response.json(), decision]).toEqual([
@@ -78,7 +78,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
     expect([runs(id), await holdsBy(scene, buyer.address)]).toEqual([1, 1]);
   });
 
-  test("in Flask makes one payment that arrives five times at once a single time", async () => {
+  test("The Flask shop handles a payment once that arrives five times simultaneously", async () => {
     const buyer = await newBuyer(scene.chain);
     const header = await signFor(shop, buyer, { url: at("/haiku"), pays: "auth-capture" });
     const all = await Promise.all(Array.from({ length: 5 }, () => send("/haiku", header)));
@@ -88,7 +88,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
     ]);
   });
 
-  test("in Flask passes a view its arguments and its body, and no condition", async () => {
+  test("A Flask view gets its arguments and its body, without conditions", async () => {
     const header = await signFor(shop, await newBuyer(scene.chain), { url: at("/echo/frog"), pays: "commerce" });
     const headers = { "content-type": "application/json", "if-none-match": "*" };
     const answer = await send("/echo/frog", header, { body: '{"lines":3}', headers });
@@ -97,7 +97,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
     expect(await streamed.response.text()).toBe("An old");
   });
 
-  test("in Flask refuses input before anything is held, and a check that raises is its own 500", async () => {
+  test("The Flask shop refuses input before anything is held, and a check that raises is a 500", async () => {
     const buyer = await newBuyer(scene.chain);
     const header = await signFor(shop, buyer, { url: at("/haiku"), pays: "auth-capture" });
     for (const [query, status] of [
@@ -119,7 +119,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
     ["/broken", 500],
     ["/gone", 410],
     ["/among", 500],
-  ])("in Flask has the answer of %s refunded", async (path, status) => {
+  ])("The Flask shop's response of %s is refunded", async (path, status) => {
     const buyer = await newBuyer(scene.chain);
     const { response, decision } = await buyFrom(shop, buyer, { url: at(path) });
     expect([response.status, decision]).toEqual([status, "refund"]);
@@ -130,8 +130,8 @@ describe.skipIf(home === null)("a Python shop", async () => {
   describe.each([
     ["Flask", flask.url],
     ["FastAPI", fastapi.url],
-  ])("in %s with a window to contest", (_, url) => {
-    test.each(PAYS)("is judged by what it promised, whoever pays by %s", async (pays) => {
+  ])("a window to contest in %s", (_, url) => {
+    test.each(PAYS)("The shop is judged by its promise, and the buyer pays by %s", async (pays) => {
       for (const [path, expected] of [
         ["/pond", "release"],
         ["/lake", "refund"],
@@ -147,7 +147,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
       }
     });
 
-    test("signs its buyer what it forwards", async () => {
+    test("The buyer gets the forwarded delivery with the shop's signature", async () => {
       const buyer = await newBuyer(scene.chain);
       const { response, id } = await buyFrom(shop, buyer, { url: `${url}/pond`, pays: "auth-capture" });
       const delivery = signedDeliveryOf(response) ?? expect.fail("Nothing is signed.");

@@ -1,4 +1,4 @@
-"""A Flask shop: flask_shop.py <port>, with the rest in its environment. Prints a line for each run of a view."""
+"""A Flask shop: flask_shop.py <port>, with its other settings in the environment. Prints a line per run of a view."""
 
 import os
 import sys

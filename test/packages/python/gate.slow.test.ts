@@ -16,7 +16,7 @@ import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const home = await pythonHome(["gate", "escrow"], ["fastapi", "flask", "uvicorn"]);
 
-/** Who is paid; it has nothing before. */
+/** The shop's wallet, without a balance at the start. */
 const SHOP = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
 const HAIKU = { haiku: "An old silent pond" };
 const [VERIFIED, UNTESTED, FAILED] = [devAccount(1), devAccount(2), devAccount(3)];
@@ -29,7 +29,7 @@ describe.skipIf(home === null)("the gate in Python", async () => {
   const facilitator = await forFile(serveFacilitator(chain));
   const down = `http://127.0.0.1:${await freePort()}`;
   for (const account of [VERIFIED, FAILED]) await STOCK_CLIENTS[0]?.post(`${service.url}/test/basic`, account);
-  // This client has no price limit, so it signs the bait.
+  // This client has no price limit, so it signs the overpriced bait of the scam test.
   const signsAll = STOCK_CLIENTS.find(({ name }) => name === "@x402/axios") ?? expect.fail();
   const start = await signsAll.post(`${service.url}/test/scam/start`, FAILED);
   const { url: attempt } = start.body.next as { url: string };
@@ -41,7 +41,7 @@ describe.skipIf(home === null)("the gate in Python", async () => {
     });
 
   type Json = Readonly<Record<string, unknown>>;
-  /** What the stock client signs for the shop's terms. */
+  /** The stock client's payment for the shop's terms. */
   async function signed(url: string, payer: HDAccount, extra: Json = {}) {
     const header = (await fetch(url, { method: "POST" })).headers.get("payment-required") ?? "";
     const [accepted] = JSON.parse(Buffer.from(header, "base64").toString()).accepts;
@@ -62,7 +62,10 @@ describe.skipIf(home === null)("the gate in Python", async () => {
     };
   const withOrder = (change: (authorization: Json) => Json) =>
     altered(({ authorization, ...rest }) => ({ ...rest, authorization: change(authorization as Json) }));
-  /** The status for a verified wallet, one with a FAIL, an untested one; and for a verified one without the service. */
+  /**
+   * The status for a verified wallet, for one with a FAIL, for an untested one, and for a verified one without the
+   * service.
+   */
   const FORMS: readonly (readonly [string, Make, readonly [number, number, number, number]])[] = [
     ["no header", async () => ({}), [402, 402, 402, 402]],
     ["version 2", async (url, payer) => sent(await signed(url, payer)), [200, 403, 403, 503]],
@@ -80,7 +83,7 @@ describe.skipIf(home === null)("the gate in Python", async () => {
         const { payload } = await signed(url, payer);
         return sent({ x402Version: 1, scheme: "exact", network: "eip155:8453", payload });
       },
-      // The PyPI server itself fails on it.
+      // The PyPI server itself fails on this header.
       [500, 500, 500, 500],
     ],
     [
@@ -92,9 +95,9 @@ describe.skipIf(home === null)("the gate in Python", async () => {
       [402, 402, 402, 402],
     ],
     ["garbage", async () => ({ "payment-signature": "garbage!" }), [402, 402, 402, 402]],
-    ["JSON that is no payment", async () => sent([1]), [402, 402, 402, 402]],
+    ["JSON that is not a payment", async () => sent([1]), [402, 402, 402, 402]],
     ["an empty payload", altered(() => ({})), [403, 403, 403, 403]],
-    ["a decoy beside Permit2", altered((_, permit2) => ({ authorization: decoy, ...permit2 })), [403, 403, 403, 403]],
+    ["a decoy next to Permit2", altered((_, permit2) => ({ authorization: decoy, ...permit2 })), [403, 403, 403, 403]],
     ["Permit2 as a decoy", altered((payload) => ({ ...payload, permit2Authorization: decoy })), [403, 403, 403, 403]],
     ["a decoy in another case", altered((payload) => ({ ...payload, Authorization: decoy })), [403, 403, 403, 403]],
     ["two wallets in one order", withOrder((order) => ({ From: VERIFIED.address, ...order })), [403, 403, 403, 403]],
@@ -109,7 +112,7 @@ describe.skipIf(home === null)("the gate in Python", async () => {
     ]);
     const post = (url: string, headers: Record<string, string>) => fetch(`${url}/haiku`, { method: "POST", headers });
 
-    test("sells to a verified wallet only, whatever the payment looks like", async () => {
+    test("It sells only to a verified wallet, in every form of payment", async () => {
       for (const [form, make, [verified, fail, untested, without]] of FORMS) {
         const cases = [
           ["verified", shop, VERIFIED, verified],
@@ -132,7 +135,7 @@ describe.skipIf(home === null)("the gate in Python", async () => {
       }
     });
 
-    test("a refusal has the service's reasons", async () => {
+    test("A refusal includes the service's reasons", async () => {
       for (const [payer, code] of [
         [FAILED, "current_fail"],
         [UNTESTED, "never_tested"],
@@ -152,7 +155,7 @@ describe.skipIf(home === null)("the gate in Python", async () => {
       }
     });
 
-    test("HEAD is not an unpaid way into a route for GET, and free routes stay free", async () => {
+    test("HEAD is not an unpaid way into a GET route, and free routes stay free", async () => {
       const head = (headers: Record<string, string>) => fetch(`${shop}/haiku`, { method: "HEAD", headers });
       const served = printed().length;
       expect((await head({})).status).toBe(402);
@@ -162,7 +165,7 @@ describe.skipIf(home === null)("the gate in Python", async () => {
       expect(await (await fetch(`${cut}/free`)).json()).toEqual(HAIKU);
     });
 
-    test("a capability can be required too; the wallet must be verified all the same", async () => {
+    test("With a required capability, the wallet must still be verified", async () => {
       const { url } = await open(framework, { REQUIRE: "can_pay,retry_safety" });
       const answer = await post(url, sent(await signed(`${url}/haiku`, VERIFIED)));
       expect([answer.status, await answer.json()]).toMatchObject([
@@ -171,7 +174,7 @@ describe.skipIf(home === null)("the gate in Python", async () => {
       ]);
     });
 
-    test("a hook that verifies payments before the gate sells nothing", async () => {
+    test("A shop with a hook that verifies payments before the gate sells nothing", async () => {
       const { url, printed: all } = await open(framework, { SKIPS: "1" });
       const held = await chain.usdcBalance(SHOP);
       const answer = await post(url, sent(await signed(`${url}/haiku`, FAILED)));
@@ -182,10 +185,10 @@ describe.skipIf(home === null)("the gate in Python", async () => {
     test.each<[string, string | null, number]>([
       ["the record of another wallet", `{"wallet":"${VERIFIED.address}","verified":true}`, 200],
       ["a page", "<!doctype html>", 200],
-      ["a member named twice", "twice", 200],
+      ["a duplicate member", "twice", 200],
       ["an error", '{"verified":true}', 500],
       ["a redirect", null, 302],
-    ])("a service that answers with %s lets no wallet in", async (_, body, status) => {
+    ])("A service that returns %s lets no wallet in", async (_, body, status) => {
       const fake = await serveHttp((request, response) => {
         const wallet = new URL(request.url ?? "", "http://x").searchParams.get("wallet");
         response.writeHead(
@@ -200,14 +203,14 @@ describe.skipIf(home === null)("the gate in Python", async () => {
     });
   });
 
-  test("a service or a requirement that cannot be is refused when the shop starts", async () => {
+  test("An invalid service URL or requirement is refused when the shop starts", async () => {
     const gate = (text: string) => run(["-c", `from agent_payment_trust.gate import Gate; Gate(${text})`]);
     expect((await gate('"trust.example"')).stderr).toContain("expected an origin like https://trust.example");
     expect((await gate(`"${service.url}", ["solvent"]`)).stderr).toContain('"solvent" cannot be required');
     expect((await gate(`"${service.url}", "can_pay"`)).code).toBe(0);
   });
 
-  test("the stock clients of both languages buy as a verified wallet", async () => {
+  test("The stock clients of both languages buy with a verified wallet", async () => {
     const { url } = await open("fastapi");
     const script = `
 import asyncio, os

@@ -1,4 +1,4 @@
-"""A gated shop: gate_shop.py <port>, for the framework, the facilitator, and the service of its environment."""
+"""A gated shop: gate_shop.py <port>, with the framework, the facilitator, and the service in its environment."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Prints, for each JSON line {source, issuer, at}, with the source in base64, the report's code, or what is valid."""
+"""Reads JSON lines {source, issuer, at} with a base64 source. Prints each report's code, or its claims if it is valid."""
 
 import base64
 import json

@@ -23,7 +23,7 @@ import { type PythonServer, pythonHome, pythonServer } from "../../support/packa
 import { broadcast } from "../../support/payments/on-chain.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 
-// The options that the Python seller shares with packages/escrow: the ordinary term, late keys, and a shared store.
+// Options that the Python seller shares with packages/escrow: the exact scheme, late keys, and a shared store.
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const home = await pythonHome(["escrow"], ["flask", "fastapi", "uvicorn", "x402[requests]", "psycopg[binary,pool]"]);
@@ -48,7 +48,10 @@ describe.skipIf(home === null)("a Python shop", async () => {
     fetch(`${url}${path}`, { method: "POST", headers: { "payment-signature": header } });
   const runs = ({ printed }: PythonServer) => printed().filter((line) => line.startsWith("haiku 0x")).length;
 
-  /** Buys like an ordinary client, which knows no escrow. `send` is false for a payment that is signed and kept. */
+  /**
+   * Buys like an ordinary client, which does not know the escrow. With `send` false, the payment is signed but not
+   * sent.
+   */
   async function buyExactly(url: string, buyer: LocalAccount, { send: isSent = true } = {}) {
     let header = "";
     const watched: typeof fetch = async (input, init) => {
@@ -66,7 +69,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
     await broadcast(chain, { authorization: { ...a, ...times, value: BigInt(a.value) }, signature });
   }
 
-  describe.each(FRAMEWORKS)("on %s that takes ordinary buyers", async (framework) => {
+  describe.each(FRAMEWORKS)("a shop on %s for ordinary buyers", async (framework) => {
     const key = await rich();
     const merchant = privateKeyToAccount(key).address;
     const shop = await open(framework, { MERCHANT_PRIVATE_KEY: key });
@@ -76,7 +79,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
       return { buyer, ...(await buyExactly(haiku, buyer, { send: false })) };
     };
 
-    test("offers the ordinary term last, and says what its buyer gives up", async () => {
+    test("It offers the exact scheme last and states what its buyer gives up", async () => {
       const unpaid = await fetch(haiku, { method: "POST" });
       const { accepts } = decodeHeader(unpaid.headers.get("payment-required") ?? "");
       expect(accepts.map(({ scheme }: { scheme: string }) => scheme)).toEqual(["auth-capture", "commerce", "exact"]);
@@ -85,7 +88,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
       expect(await unpaid.text()).toContain("without its protection");
     });
 
-    test("is paid immediately, and gives the same answer to the same header", async () => {
+    test("It is paid immediately and returns the same response for the same header", async () => {
       const [buyer, before] = [await newBuyer(chain), await chain.usdcBalance(merchant)];
       const { response, header } = await buyExactly(haiku, buyer);
       expect([response.status, await response.json()]).toEqual([200, { haiku: "An old silent pond" }]);
@@ -102,7 +105,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
       expect([await spent(buyer), runs(shop), await holdsBy(scene, buyer.address)]).toEqual([PRICE, made, 0]);
     });
 
-    test("is paid by the PyPI client that knows no escrow", async () => {
+    test("It is paid by the PyPI client, which does not know the escrow", async () => {
       const payer = generatePrivateKey();
       await chain.fund(privateKeyToAccount(payer).address, PURSE);
       const { stdout, stderr } = await home.run([here("ordinary_buyer.py"), haiku], { PAYER_PRIVATE_KEY: payer });
@@ -111,7 +114,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
       expect(await spent(privateKeyToAccount(payer))).toBe(PRICE);
     });
 
-    test("makes five copies of a payment one sale", async () => {
+    test("Five copies of a payment are one sale", async () => {
       const { buyer, header } = await signed();
       const made = runs(shop);
       const answers = await Promise.all(Array.from({ length: 5 }, () => send(shop, header)));
@@ -119,7 +122,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
       expect([await spent(buyer), runs(shop)]).toEqual([PRICE, made + 1]);
     });
 
-    test("does not charge for a failure or for refused input, and the same payment buys later", async () => {
+    test("It charges nothing for a failure or for refused input, and the same payment buys later", async () => {
       const buyer = await newBuyer(chain);
       const { response, header } = await buyExactly(`${shop.url}/once-broken`, buyer);
       expect([response.status, await response.json()]).toEqual([500, { error: "no ink" }]);
@@ -130,7 +133,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
       expect(await spent(buyer)).toBe(PRICE);
     });
 
-    test("delivers for a payment that a stranger has submitted, before or while the handler runs", async () => {
+    test("It delivers for a payment that a stranger submitted before or during the handler", async () => {
       const before = await signed();
       await submitted(before.header);
       expect((await send(shop, before.header)).status).toBe(200);
@@ -143,7 +146,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
       expect([await spent(before.buyer), await spent(meanwhile.buyer)]).toEqual([PRICE, PRICE]);
     });
 
-    test("refuses a payment for other terms with a 402, and one that it cannot read with a 400", async () => {
+    test("It refuses a payment for other terms with a 402 and an unreadable one with a 400", async () => {
       const { buyer, header } = await signed();
       const changed = (order: object, payload: object = {}) => {
         const payment = decodeHeader(header);
@@ -175,14 +178,14 @@ describe.skipIf(home === null)("a Python shop", async () => {
       expect([await spent(buyer), runs(shop)]).toEqual([0n, made]);
     });
 
-    test("sells through the escrow to a client that knows it", async () => {
+    test("It sells through the escrow to a client that knows it", async () => {
       const { decision } = await buyFrom({ fetch }, await newBuyer(chain), { url: haiku, pays: "auth-capture" });
       expect(decision).toBe("release");
     });
   });
 
-  describe.each(FRAMEWORKS)("on %s", (framework) => {
-    test("loads without a key if its options are functions, which the first request calls", async () => {
+  describe.each(FRAMEWORKS)("a shop on %s", (framework) => {
+    test("It loads without a key if its options are functions, which the first request calls", async () => {
       const keyless = await open(framework, { KEYS: "late" });
       expect((await fetch(`${keyless.url}/haiku`, { method: "POST" })).status).toBe(500);
       const shop = await open(framework, { KEYS: "late", MERCHANT_PRIVATE_KEY: await rich() });
@@ -193,7 +196,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
       expect(decision).toBe("release");
     });
 
-    test("says in one line at its start that its account has no ETH, and nothing if it has", async () => {
+    test("It warns in one line at its start that its account has no ETH", async () => {
       const key = generatePrivateKey();
       const lines = async (given: Readonly<Record<string, string>>) => {
         const { printed } = await open(framework, given);
@@ -210,7 +213,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
     });
   });
 
-  test("shares its store with another process, and with a shop in TypeScript", async () => {
+  test("Its store is shared with another process and with a TypeScript shop", async () => {
     const { ownerUrl } = await freshDatabase();
     const pool = await forFile(new pg.Pool({ connectionString: ownerUrl, max: 4 }));
     await pool.query(POSTGRES_TABLE);
@@ -222,7 +225,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
     const [fastapi = expect.fail(), flask = expect.fail()] = shops;
     const options = { account: privateKeyToAccount(key), price: "0.10", exact: true, rpcUrl: chain.rpcUrl };
     const sold = escrowed({ ...options, arbiterUrl: scene.arbiter.url, store: postgresStore(pool) }, () => {
-      throw new Error("The Python shops have made it.");
+      throw new Error("The Python shops have already delivered.");
     });
     const hono = await listen(getRequestListener(new Hono().post("/haiku", sold).fetch));
     const haiku = `${fastapi.url}/haiku`;
@@ -240,7 +243,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
       expect([elsewhere.status, elsewhere.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
       expect(await elsewhere.json()).toEqual(await first?.json());
     }
-    // A restart forgets nothing.
+    // A restart keeps every delivery.
     await Promise.all(shops.map(({ stop }) => stop()));
     const later = await open("fastapi", shared);
     for (const header of headers) {

@@ -1,4 +1,4 @@
-"""Buys once with the PyPI client, which knows no escrow, and prints the answer as JSON: ordinary_buyer.py <url>."""
+"""Buys once with the PyPI client, which does not know the escrow, and prints the response as JSON: ordinary_buyer.py <url>."""
 
 import json
 import os

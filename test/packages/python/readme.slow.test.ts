@@ -14,7 +14,7 @@ import { endOf, pythonServer } from "../../support/packages/python.ts";
 import { serveFacilitator } from "../../support/sellers/stock-facilitator.ts";
 import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 
-// What the README says, done in an empty folder against a running service.
+// Follows the README in an empty folder against a running service.
 
 const isBuilt = await buildWheel();
 if (!isBuilt) console.log("The Python README was not tested: Python 3.10 or its package index cannot be had.");
@@ -30,7 +30,7 @@ describe.skipIf(!isBuilt)("the README of the Python package", async () => {
     .replaceAll("http://localhost:4020", service.url)
     .replaceAll("http://127.0.0.1:8545", chain.rpcUrl)
     .replaceAll(/\b3000\b/g, String(port));
-  // Where this machine's pip finds packages.
+  // The package index of this machine's pip.
   const ofPip = Object.entries(process.env).flatMap(([name, value]) =>
     name.startsWith("PIP_") && value !== undefined ? [[name, value] as const] : [],
   );
@@ -39,7 +39,7 @@ describe.skipIf(!isBuilt)("the README of the Python package", async () => {
   const indented = [...text.matchAll(/^ {4}(.+)$/gm)].map(([, line = ""]) => line);
   const python = { folder: home, python: join(home, ".venv", "bin", "python") };
 
-  /** The code after the mention of a file's name. */
+  /** The code block after the mention of a file name. */
   const file = async (caption: string) => {
     const [, code = ""] = new RegExp(`\`${caption}\`.*?\\n\`\`\`python\\n(.*?)\`\`\``, "s").exec(text) ?? [];
     return save(reader, { id: caption, caption, text: code });
@@ -55,12 +55,12 @@ describe.skipIf(!isBuilt)("the README of the Python package", async () => {
   await shell(indented.filter((line) => /^(python3 -m venv|pip install)/.test(line)).join("\n"));
   await shell(". .venv/bin/activate && pip install fastapi uvicorn flask");
 
-  test("the program checks a credential of the service that it came from", async () => {
+  test("The program checks a credential of the service that it was downloaded from", async () => {
     const [check = ""] = indented.filter((line) => /^agent-payment-trust http/.test(line));
     expect(await shell(`. .venv/bin/activate && ${check}`)).toMatch(/^valid, not verified: never tested\n/);
   });
 
-  test("check.py says why a wallet is not verified, and that it is", async () => {
+  test("check.py reports why a wallet is not verified, and later that it is", async () => {
     const script = await file("check.py");
     const checked = () => endOf(python.python, [script], { cwd: home, env: {} });
     expect(await checked()).toMatchObject({
@@ -74,7 +74,7 @@ describe.skipIf(!isBuilt)("the README of the Python package", async () => {
     });
   });
 
-  test.each(["shop.py", "flask_shop.py"])("%s and buyer.py: the arbiter releases the money", async (name) => {
+  test.each(["shop.py", "flask_shop.py"])("With %s and buyer.py, the arbiter releases the money", async (name) => {
     const [merchant, payer] = [generatePrivateKey(), generatePrivateKey()];
     await chain.setBalance(privateKeyToAddress(merchant), 10n ** 18n);
     await chain.fund(privateKeyToAddress(payer), 1_000_000n);
@@ -84,7 +84,7 @@ describe.skipIf(!isBuilt)("the README of the Python package", async () => {
     await shop.stop();
   });
 
-  test("gated.py sells to a verified wallet only", async () => {
+  test("gated.py sells only to a verified wallet", async () => {
     const env = { FACILITATOR_URL: facilitator.url, PAY_TO: privateKeyToAddress(generatePrivateKey()) };
     const { url, stop } = await pythonServer(python, await file("gated.py"), { env, port });
     expect((await fetch(`${url}/haiku`)).status).toBe(402);

@@ -1,4 +1,4 @@
-"""A FastAPI shop: shop.py <port>, with the rest in its environment. Prints a line for each run of a handler."""
+"""A FastAPI shop: shop.py <port>, with its other settings in the environment. Prints a line per run of a handler."""
 
 import asyncio
 import os

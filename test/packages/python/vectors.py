@@ -65,7 +65,7 @@ def canonicalization():
 
 
 def jose_holds(token, payload, key):
-    """jwcrypto's word on a JWS whose payload is detached."""
+    """Returns whether jwcrypto accepts a JWS with a detached payload."""
     header, _, signature = token.split(".")
     signed = jws.JWS()
     signed.deserialize(f"{header}.{to_base64url(payload)}.{signature}")
@@ -91,7 +91,7 @@ def jose():
 
 
 def raw_holds(key, signature, data):
-    """Ed25519 by jwcrypto's key, without JOSE."""
+    """Returns whether jwcrypto's Ed25519 accepts a signature outside of JOSE."""
     try:
         key.get_op_key("verify").verify(signature, data)
     except Exception:
@@ -122,7 +122,7 @@ def data_integrity():
 
 
 def foreign_accepts(text):
-    """Both signatures of a document, by jwcrypto and rfc8785 alone."""
+    """Returns whether jwcrypto and rfc8785 accept each of a document's two signatures."""
     document = json.loads(text)
     proof = document.pop("proof")
     key = FOREIGN_KEYS.get_key(proof["verificationMethod"].split("#")[1])
@@ -149,7 +149,7 @@ def documents():
         changed["id"] = "another"
         refused = not own_accepts(json.dumps(changed)), not any(foreign_accepts(json.dumps(changed)))
         report(file, f"{name}, changed", *refused)
-        # Each signature for itself: the other one stays good.
+        # Only one signature is replaced, and the other must stay valid.
         swapped = copy.deepcopy(json.loads(text))
         swapped["proof"]["proofValue"] = "z" + "1" * 64
         report(file, f"{name}, zero proofValue", not own_accepts(json.dumps(swapped)), foreign_accepts(json.dumps(swapped)) == (True, False))
@@ -169,7 +169,7 @@ def scores():
 
 
 def cosignatures():
-    """No foreign code here: jwcrypto has no ML-DSA-44. Another party made the vector."""
+    """Checks only with our code, because jwcrypto has no ML-DSA-44. The vector is from another party."""
     policy, _, note = ML_DSA.read_text().partition("---\n")
     trusted = parse_policy(policy)
     report("ml-dsa-44.txt", "cosigned", list(verify_checkpoint(note, trusted).witnesses) == ["pq"], None)

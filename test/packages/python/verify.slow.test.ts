@@ -42,16 +42,16 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
   receipt: checkReceipt,
   log: checkLog,
 };
-/** What a report says in words that programs read: its beginning, codes, hashes, and which checks hold. */
+/** The parts of a report that programs read: its first words, codes, hashes, and which checks hold. */
 const decided = (report: string) =>
   report.match(/^(valid|NOT VALID|NOT AS REQUIRED|same|DIFFERS)|\(\w+\)|[0-9a-f]{64}|^ {2}(yes|NO )/gm);
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const home = await pythonHome(["escrow"], ["jwcrypto"]);
 
-/** Documents, and what is wrong with them. */
+/** Documents by name, good and malformed. */
 const CASES: readonly (readonly [name: string, source: string | Uint8Array])[] = [
-  ["a good one", GOOD],
+  ["a good document", GOOD],
   ["a verdict", JSON.stringify(SIGNED_VERDICT)],
   ["a credential that passes", JSON.stringify(await SIGNER.sign(credentialOf([PASSING]), SAMPLE_NOW))],
   ...NOT_STRICT,
@@ -67,7 +67,7 @@ describe.skipIf(home === null)("the Python verifier", async () => {
   const file = (name: string) => join(folder, name);
   if (home !== null) await writeFile(file("jwks.json"), JSON.stringify(JWKS));
 
-  test("agrees with jwcrypto and rfc8785, and with the file, on every vector", async () => {
+  test("It agrees with jwcrypto, rfc8785, and the file on every vector", async () => {
     const vectors = here("../../vectors");
     const { code, stdout, stderr } = await endOf(
       python,
@@ -87,11 +87,11 @@ describe.skipIf(home === null)("the Python verifier", async () => {
     expect(lines.length).toBeGreaterThan(80);
   });
 
-  test("judges every document, good or forged, as the TypeScript verifier does", async () => {
+  test("It judges every document, good or forged, as the TypeScript verifier does", async () => {
     const cases = CASES.flatMap(([name, source]) =>
       ["did:web:trust.example", "https://other.example", undefined].map((issuer) => ({ name, source, issuer })),
     ).map((one) => ({ ...one, at: SAMPLE_NOW.toISOString() }));
-    cases.push(...ENDS.map((at) => ({ name: `a good one at ${at}`, source: GOOD, issuer: undefined, at })));
+    cases.push(...ENDS.map((at) => ({ name: `a good document at ${at}`, source: GOOD, issuer: undefined, at })));
     const input = cases
       .map(({ source, ...rest }) => JSON.stringify({ ...rest, source: Buffer.from(source).toString("base64") }))
       .join("\n");
@@ -120,11 +120,11 @@ describe.skipIf(home === null)("the Python verifier", async () => {
     expect(new Set(wanted.map(({ code }) => code)).size).toBeGreaterThan(8);
   });
 
-  /** The arguments with the files of the folder by their whole paths. */
+  /** The arguments with file names replaced by paths. */
   const placed = (args: readonly string[]) =>
     args.map((arg) => (/^[\w-]+\.(json|txt|tlog-proof)$/.test(arg) ? file(arg) : arg));
 
-  /** Both programs end with this code and decide the same. Returns what the Python program printed. */
+  /** Expects this exit code and the same decisions from both programs. Returns the Python program's output. */
   async function expectAlike(args: readonly string[], code: number): Promise<string> {
     const own = await endOf(program, placed(args), { cwd: folder, env: {} });
     const printed = own.stdout + own.stderr;
@@ -139,7 +139,7 @@ describe.skipIf(home === null)("the Python verifier", async () => {
 
   const PINNED = ["--jwks", "jwks.json", "--at", SAMPLE_NOW.toISOString()];
 
-  test("its program prints the same reports, with the same exit codes", { timeout: 240_000 }, async () => {
+  test("Its program prints the same reports with the same exit codes", { timeout: 240_000 }, async () => {
     const { url: origin } = await forFile(
       serveHttp((request, response) => {
         const body = { "/.well-known/jwks.json": JSON.stringify(JWKS), "/own": own, "/huge": " ".repeat(1_048_577) };
@@ -193,7 +193,7 @@ describe.skipIf(home === null)("the Python verifier", async () => {
     for (const [code, args] of table) await expectAlike(args, code);
   });
 
-  test("checks receipts and offers as the TypeScript program does", { timeout: 240_000 }, async () => {
+  test("It checks receipts and offers as the TypeScript program does", { timeout: 240_000 }, async () => {
     const info = (name: string, value: unknown) => ({ extensions: { "offer-receipt": { info: { [name]: value } } } });
     const signed = await typed(seller, "Receipt", RECEIPT);
     const { resourceUrl, validUntil: _, version: __, ...terms } = OFFER;
@@ -209,7 +209,7 @@ describe.skipIf(home === null)("the Python verifier", async () => {
       "jws-receipt.json": jws(KEY, HEADER, RECEIPT),
       "jws-stranger.json": jws(STRANGER, HEADER, RECEIPT),
       "jws-offer.json": jws(KEY, HEADER, OFFER),
-      "beside.json": { ...jws(KEY, HEADER, RECEIPT), payload: RECEIPT },
+      "extra-payload.json": { ...jws(KEY, HEADER, RECEIPT), payload: RECEIPT },
       "crit.json": jws(KEY, { ...HEADER, crit: ["b64"], b64: false }, RECEIPT),
       "user.json": jws(KEY, HEADER, { ...RECEIPT, resourceUrl: "https://shop.example@evil.example/haiku" }),
       "receipt.json": signed,
@@ -241,7 +241,7 @@ describe.skipIf(home === null)("the Python verifier", async () => {
       [1, ["receipt", "paid.json", "--pay-to", stranger.address]],
       [1, ["receipt", "paid.json", "--offer", "402-stranger.json"]],
       [1, ["receipt", "paid.json", "--offer", "own-402.json"]],
-      [2, ["receipt", "beside.json", ...DID]],
+      [2, ["receipt", "extra-payload.json", ...DID]],
       [2, ["receipt", "crit.json", ...DID]],
       [2, ["receipt", "user.json", ...DID]],
       [2, ["receipt", "402.json"]],
@@ -251,10 +251,10 @@ describe.skipIf(home === null)("the Python verifier", async () => {
     for (const [code, args] of table) await expectAlike(args, code);
   });
 
-  test("checks a record's place in the log as the TypeScript program does", { timeout: 240_000 }, async () => {
+  test("It checks a record's place in the log as the TypeScript program does", { timeout: 240_000 }, async () => {
     const policy = `log ${signer.key.vkey}\nwitness w ${witness.key.vkey}\n`;
     await writeFile(file("policy.txt"), `${policy}quorum w\n`);
-    await writeFile(file("nobody.txt"), `${policy}quorum none\n`);
+    await writeFile(file("no-quorum.txt"), `${policy}quorum none\n`);
     await writeFile(file("twice.txt"), `${policy}quorum w\nquorum w\n`);
     const good = await logOf(6).proof(2);
     const check = async (proof: string, record: object, { code = 1, policy: name = "policy.txt" } = {}) => {
@@ -265,7 +265,7 @@ describe.skipIf(home === null)("the Python verifier", async () => {
     };
     expect(await check(good, { ...RECORD, settlement: { final: true } }, { code: 0 })).toMatch(/entry 2 of the log/);
     await check(good, { ...RECORD, reversed: true }, { code: 0 });
-    await check(good.replace(/\u2014 witness.*\n/, ""), RECORD, { code: 0, policy: "nobody.txt" });
+    await check(good.replace(/\u2014 witness.*\n/, ""), RECORD, { code: 0, policy: "no-quorum.txt" });
     await check(good, RECORD, { code: 2, policy: "twice.txt" });
     const refused: readonly (readonly [RegExp, string, object])[] = [
       [/differ in verdict/, good, { ...RECORD, verdict: "fail" }],
@@ -282,9 +282,9 @@ describe.skipIf(home === null)("the Python verifier", async () => {
     for (const [reason, proof, record] of refused) expect(await check(proof, record)).toMatch(reason);
   });
 
-  test("installs without the extras, and says which one a command needs", async () => {
+  test("It installs without the extras and names the one that a command needs", async () => {
     const bare = await pythonHome();
-    if (bare === null) expect.fail("The environment could not be made a second time.");
+    if (bare === null) expect.fail("The environment could not be created a second time.");
     const { stdout } = await bare.run([
       "-c",
       "import importlib.util as u; print(u.find_spec('x402'), u.find_spec('web3'))",

@@ -21,12 +21,15 @@ import { bareEnvironment } from "../../support/service/environment.ts";
 const run = promisify(execFile);
 const STOCK = ["next@16.4.6", "react@19.3.1", "react-dom@19.3.1", "@x402/next@2.25.0", "@x402/evm@2.25.0"];
 
-/** Next and the stock middleware, installed once for all runs on this machine; null, and one line, without a registry. */
+/**
+ * Installs Next and the stock middleware once for all runs on this machine. Returns null, with a warning, without a
+ * registry.
+ */
 async function installed(): Promise<string | null> {
   const home = join(tmpdir(), `x402-next-16.4.6-2.25.0-${process.getuid?.() ?? "user"}`);
   if (existsSync(home)) return home;
   const work = await mkdtemp(`${home}-`);
-  // The paywall is for browsers, and half a gigabyte.
+  // The paywall is only for browsers and takes half a gigabyte.
   const options = ["--prefix", work, "--legacy-peer-deps", "--no-audit", "--no-fund", "--ignore-scripts"];
   try {
     await run("npm", ["install", ...STOCK, ...options], { cwd: work, timeout: 240_000 });
@@ -62,7 +65,7 @@ const stock = await installed();
 const chain = await forFile(startTestChain());
 
 test.skipIf(stock === null)(
-  "two routes of Next at one price behind the stock middleware reach the level full within replayable()",
+  "Two Next routes with one price behind the stock middleware reach level full within replayable()",
   { timeout: 400_000 },
   async () => {
     const home = await folderForFile("next-shop-");
@@ -109,7 +112,7 @@ test.skipIf(stock === null)(
     expect(untrue(report)).toEqual([]);
     expect(outcomes(report)).toMatchObject({ binding: "pass", lost_answer: "pass" });
     expect(report.level).toBe("full");
-    // What a session hangs on the response stays there.
+    // A session's headers stay on the response.
     const client = new x402Client().register("eip155:*", new ExactEvmScheme(await newPayer(chain)));
     const sold = await wrapFetchWithPayment(fetch, client)(`${url}/haiku`);
     expect([sold.status, sold.headers.getSetCookie()]).toEqual([200, [expect.stringMatching(/^sid=visitor/)]]);

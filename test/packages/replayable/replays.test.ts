@@ -35,7 +35,7 @@ interface Shop {
   readonly fetch: (url: string, init?: RequestInit) => Promise<Response>;
 }
 
-/** Echoes the body, with the number of the run. */
+/** Echoes the body with the number of the run. */
 function openHono(options: ReplayableOptions = {}) {
   const app = new Hono();
   const handler = vi.fn(async (body: string) => ({ body, run: handler.mock.calls.length }));
@@ -50,7 +50,7 @@ interface ExpressApp extends RequestListener {
 }
 const express: (() => ExpressApp) & { json: () => unknown } = createRequire(import.meta.url)("express");
 
-/** Reads JSON before the middleware, or after it. */
+/** Parses JSON before or after the middleware. */
 async function openExpress(parser: "before" | "after") {
   const app = express();
   let runs = 0;
@@ -72,10 +72,10 @@ async function openServer(listener: RequestListener): Promise<Shop> {
   return { url: `http://127.0.0.1:${(listening.address() as { port: number }).port}`, fetch };
 }
 
-/** Shops whose other middleware hooks into the response: each run has a cookie and an id of its own. */
+/** Shops whose other middleware hooks into the response. Each run sets its own cookie and id. */
 const BESIDE: readonly (readonly [string, () => Promise<Shop>])[] = [
   [
-    "Express, express-session and compression before it",
+    "Express, express-session and compression before replayable",
     async () => {
       const app = express();
       const require = createRequire(import.meta.url);
@@ -93,7 +93,7 @@ const BESIDE: readonly (readonly [string, () => Promise<Shop>])[] = [
     },
   ],
   [
-    "Hono, compress() before it",
+    "Hono, compress() before replayable",
     async () => {
       const app = new Hono();
       let runs = 0;
@@ -122,7 +122,7 @@ function hung(_: unknown, response: ServerResponse, next: () => void): void {
   next();
 }
 
-test.each(BESIDE)("%s: what others hang on a response is intact, also on a replay", async (_, open) => {
+test.each(BESIDE)("%s: Headers and encoding of other middleware are intact, also in a replay", async (_, open) => {
   const shop = await open();
   const { header } = await pay(shop);
   const answers = [await buy(shop, header), await buy(shop, header)];
@@ -132,7 +132,7 @@ test.each(BESIDE)("%s: what others hang on a response is intact, also on a repla
     expect([answer.status, answer.headers.get("content-encoding")]).toEqual([200, "gzip"]);
     expect(await answer.json()).toMatchObject({ haiku: expect.stringMatching(/^An old/) });
     expect(names(answer).sort()).toEqual(["connect.sid", "early", "own"]);
-    // Those of this request, and not of the one that was paid.
+    // These headers belong to this request, not to the paid one.
     expect(early(answer)).toMatch(new RegExp(`^early=${answer.headers.get("x-run")}(;|$)`));
   }
   const [first, again] = answers as [Response, Response];
@@ -142,7 +142,7 @@ test.each(BESIDE)("%s: what others hang on a response is intact, also on a repla
 
 const ASKED = { method: "POST", body: '{"about":"rain"}', headers: { "content-type": "application/json" } };
 
-/** A payment as the shop quotes it. */
+/** A payment for the shop's quote. */
 async function pay({ url, fetch }: Shop, { funds = 1_000_000n } = {}) {
   const quoted = await fetch(`${url}/haiku`, ASKED);
   const answer = {
@@ -167,7 +167,7 @@ const buy = ({ url, fetch }: Shop, header: string, change: Partial<typeof ASKED>
 const changed = (header: string, change: (payment: Record<string, never>) => unknown): string =>
   Buffer.from(JSON.stringify(change(JSON.parse(Buffer.from(header, "base64").toString())))).toString("base64");
 
-test("a settled payment brings the stored answer, with its headers, and charges once", async () => {
+test("A settled payment returns the stored answer with its headers and is charged once", async () => {
   const shop = openHono();
   const { header, payer } = await pay(shop);
   const first = await buy(shop, header);
@@ -178,9 +178,9 @@ test("a settled payment brings the stored answer, with its headers, and charges 
       changed(header, (payment) => payment),
     ),
   ];
-  const told = await first.text();
+  const firstText = await first.text();
   for (const replay of [again, spelledAnew]) {
-    expect([replay.status, await replay.text()]).toEqual([200, told]);
+    expect([replay.status, await replay.text()]).toEqual([200, firstText]);
     expect(replay.headers.get("payment-response")).toBe(first.headers.get("payment-response"));
     expect([replay.headers.getSetCookie(), replay.headers.get("x-idempotent-replay")]).toEqual([["seen=1"], "true"]);
   }
@@ -195,7 +195,7 @@ test.each<[string, Parameters<typeof buy>[2]]>([
   ["another method", { method: "PUT" }],
   ["another buyer's cookie", { headers: { ...ASKED.headers, cookie: "session=other" } as typeof ASKED.headers }],
   ["other credentials", { headers: { ...ASKED.headers, authorization: "Bearer other" } as typeof ASKED.headers }],
-])("the stored answer is not for %s", async (_, change) => {
+])("The stored answer is not returned for %s", async (_, change) => {
   const shop = openHono();
   const { header } = await pay(shop);
   expect((await buy(shop, header)).status).toBe(200);
@@ -219,7 +219,7 @@ test.each<[string, (payment: { payload: Record<string, object> }) => unknown]>([
       },
     }),
   ],
-])("the stored answer is not for the authorization %s", async (_, change) => {
+])("The stored answer is not returned for the authorization %s", async (_, change) => {
   const shop = openHono();
   const { header } = await pay(shop);
   expect((await buy(shop, header)).status).toBe(200);
@@ -227,7 +227,7 @@ test.each<[string, (payment: { payload: Record<string, object> }) => unknown]>([
   expect([forged.ok, await forged.text()]).toEqual([false, expect.not.stringContaining("rain")]);
 });
 
-test("a payment that does not settle leaves no answer, and each try is judged anew", async () => {
+test("A payment that does not settle stores no answer, and each attempt is judged again", async () => {
   const shop = openHono();
   const { header, payer } = await pay(shop, { funds: 10n });
   expect((await buy(shop, header)).status).toBe(402);
@@ -237,7 +237,7 @@ test("a payment that does not settle leaves no answer, and each try is judged an
   expect(await again.text()).toBe(await paid.text());
 });
 
-test("copies wait for the first, and the handler runs once", async () => {
+test("Copies wait for the first request, and the handler runs once", async () => {
   const shop = openHono();
   const { header } = await pay(shop);
   const copies = await Promise.all(Array.from({ length: 10 }, () => buy(shop, header)));
@@ -246,7 +246,7 @@ test("copies wait for the first, and the handler runs once", async () => {
   expect(shop.handler).toHaveBeenCalledTimes(1);
 });
 
-test("a store that cannot be read charges nothing; one that cannot be written costs only the replay", async () => {
+test("An unreadable store charges nothing, and an unwritable one costs only the replay", async () => {
   const broken = { get: () => Promise.reject(new Error("down")), set: () => Promise.reject(new Error("down")) };
   const log = vi.fn();
   const [unreadable, unwritable] = [
@@ -261,7 +261,7 @@ test("a store that cannot be read charges nothing; one that cannot be written co
   expect(log).toHaveBeenCalledTimes(2);
 });
 
-test("a payment that names another path is quoted this one, and not charged", async () => {
+test("A payment that names another path gets a quote for this one and is not charged", async () => {
   const shop = openHono({ isFor: (resource) => new URL(resource).pathname === "/sonnet" });
   const { header, payer } = await pay(shop);
   expect((await buy(shop, header)).status).toBe(402);
@@ -270,7 +270,7 @@ test("a payment that names another path is quoted this one, and not charged", as
 });
 
 test.each(["before", "after"] as const)(
-  "Express, with its parser %s the middleware: the handler gets the body, and another body gets no stored answer",
+  "Express, with its parser %s the middleware: The handler gets the body, and another body gets no stored answer",
   async (parser) => {
     const shop = await openExpress(parser);
     const { header } = await pay(shop);
@@ -282,7 +282,7 @@ test.each(["before", "after"] as const)(
   },
 );
 
-test("a large body reaches its handler, and its payment is not replayed", async () => {
+test("A large body reaches its handler, and its payment is not replayed", async () => {
   const shop = await openExpress("after");
   const { header } = await pay(shop);
   const body = JSON.stringify({ about: "x".repeat(90_000) });
@@ -298,7 +298,7 @@ const answer = (bytes: number) => ({ status: 200, headers: [], body: new Uint8Ar
 const stored = async (store: AnswerStore, keys: readonly string[]) =>
   (await Promise.all(keys.map((key) => store.get(key)))).map((found) => found?.body.length ?? null);
 
-test("the memory drops the oldest answers past its limits, and each when its time has passed", async () => {
+test("The memory drops its oldest answers above its limits, and every answer after its time", async () => {
   const store = memoryAnswers({ answers: 2, bytes: 100 });
   for (const key of ["a", "b", "c"]) await store.set(key, answer(10), 60_000);
   expect(await stored(store, ["a", "b", "c"])).toEqual([null, 10, 10]);

@@ -7,7 +7,7 @@ import { openShop, type Twist } from "../../support/sellers/shop.ts";
 
 const chain = await forFile(startTestChain());
 
-/** A shop that takes a payment at any of its routes, and shows them in a document. */
+/** A shop that accepts a payment at all of its routes and lists them in a document. */
 const shows =
   (path: string, document: (origin: string) => unknown): Twist =>
   (told, { url }) =>
@@ -38,7 +38,7 @@ test.each<[string, Twist]>([
       },
     })),
   ],
-])("a payment is presented at another route that the seller shows in %s", async (path, twist) => {
+])("A payment is presented at another route that the seller lists in %s", async (path, twist) => {
   const shop = await open(twist);
   const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` } });
   expect(untrue(report)).toEqual([]);
@@ -51,7 +51,7 @@ test.each<[string, Twist]>([
   expect(elsewhere(report)).toHaveLength(2);
 });
 
-test("a route that the seller shows and that may not be asked is asked nothing", async () => {
+test("A listed route that may not be requested gets no request", async () => {
   const shop = await open(shows("/.well-known/x402", (origin) => ({ resources: [`${origin}/sonnet`] })));
   const isAllowed = (url: string) => new URL(url).pathname.startsWith("/haiku");
   const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, isAllowed });
@@ -59,7 +59,7 @@ test("a route that the seller shows and that may not be asked is asked nothing",
   expect(elsewhere(report)).toEqual([]);
 });
 
-test("a document that shows nothing of this origin for sale leads nowhere", async () => {
+test("A document without another route of this origin for sale is not followed", async () => {
   const twist = shows("/.well-known/x402", (origin) => ({
     resources: [
       "http://127.0.0.1:9/sonnet",
@@ -86,7 +86,7 @@ const named = (url: string) => ({ url, method: "GET", body: null });
 const bindingOf = ({ results }: Awaited<ReturnType<typeof holdExam>>) =>
   results.find(({ check }) => check === "binding");
 
-test("a payment is presented at the route that is named, before any that the seller shows", async () => {
+test("A payment is presented at the configured route before any that the seller lists", async () => {
   const shop = await open(
     shows("/.well-known/x402", (origin) => ({ resources: [`${origin}/haiku`, `${origin}/free`] })),
   );
@@ -98,7 +98,7 @@ test("a payment is presented at the route that is named, before any that the sel
   expect(report.exchanges.some(({ request }) => request.url.endsWith("/.well-known/x402"))).toBe(false);
 });
 
-test("a named route that is not for sale is left alone, and hides none that the seller shows", async () => {
+test("A configured route that is not for sale is left alone, and the seller's list is still used", async () => {
   const shop = await open(shows("/.well-known/x402", (origin) => ({ resources: [`${origin}/sonnet`] })));
   const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, other: named(`${shop.url}/free`) });
   expect(elsewhere(report)).toHaveLength(2);
@@ -110,7 +110,7 @@ test("a named route that is not for sale is left alone, and hides none that the 
   ]);
 });
 
-test("with a named route that is not for sale, and no other, the check does not apply", async () => {
+test("With only a configured route that is not for sale, the check does not apply", async () => {
   const shop = await forFile(openShop(chain));
   const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, other: named(`${shop.url}/free`) });
   expect(bindingOf(report)).toMatchObject({
@@ -120,7 +120,7 @@ test("with a named route that is not for sale, and no other, the check does not 
   });
 });
 
-test("a route whose 402 names the same resource is left alone: a payment for it may be taken there", async () => {
+test("A route whose 402 names the same resource is left alone, because a payment for it may be valid there", async () => {
   const alias: Twist = (told, { url }) => {
     const header = told.headers["payment-required"];
     if (header === undefined || !url.endsWith("/sonnet")) return told;
@@ -152,7 +152,7 @@ test.each([
   expect(namedRoute(text, RESOURCE)).toEqual({ url, method: "GET", body: null });
 });
 
-test("is asked like the resource itself", () => {
+test("Another route is requested with the resource's method and body", () => {
   const posted = { ...RESOURCE, method: "POST", body: "{}" };
   expect(namedRoute("/sonnet", posted)).toEqual({ url: "https://seller.example/sonnet", method: "POST", body: "{}" });
 });
@@ -178,6 +178,6 @@ test.each([
   ["/haiku;jsessionid=1", /the request itself/],
   ["/sonnet/../haiku", /the request itself/],
   [`/${"s".repeat(2_048)}`, /2048 characters/],
-])("%s is none", (text, reason) => {
+])("%s is not another route of the seller", (text, reason) => {
   expect(namedRoute(text, RESOURCE)).toMatch(reason);
 });

@@ -17,13 +17,13 @@ const NONCES = ["01", "02", "03"].map((byte) => `0x${byte.repeat(32)}` as Hex);
 const BLOCK_SECONDS = 2;
 const NONE: ReadonlySet<Bar> = new Set();
 
-/** Where a node stands that answers one call: how far behind, and whether it has lost its logs. */
+/** A node that responds to one call: how far it is behind, and whether it still has its logs. */
 interface Replier {
   readonly lag: number;
   readonly hasLogs: boolean;
 }
 
-/** A chain of blocks behind nodes that take turns. Use `n` of a nonce is in block `usedAt[n]`; null for never. */
+/** A chain of blocks behind nodes that take turns. Nonce `n` is used in block `usedAt[n]`, or never if that is null. */
 function chainOf(head: number, usedAt: readonly (number | null)[], nodes: readonly Replier[]): Ledger {
   let turn = 0;
   const next = () => {
@@ -62,7 +62,7 @@ const scene = fc.record({
 const ask = (ledger: Ledger, notBefore: number) =>
   factsOf(ledger, { asset: ASSET, from: PAYER, nonces: NONCES, since: 0n, notBefore, now: 0 });
 
-test("whatever nodes lag or lose, what is said of a payment was true when it had to be", async () => {
+test("With nodes that lag or lose logs, every reported fact about a payment was true at the required time", async () => {
   await fc.assert(
     fc.asyncProperty(scene, async ({ usedAt, nodes, since }) => {
       const facts = await ask(chainOf(100, usedAt, nodes), since * BLOCK_SECONDS);
@@ -80,9 +80,9 @@ test("whatever nodes lag or lose, what is said of a payment was true when it had
 test.each<[string, readonly Replier[], readonly [number, boolean]]>([
   ["nodes that keep up", [{ lag: 0, hasLogs: true }], [100, true]],
   ["nodes a little behind", [{ lag: 1, hasLogs: true }], [99, true]],
-  ["a node that has not come so far", [{ lag: 1, hasLogs: true }], [100, false]],
+  ["a node that has not reached the block", [{ lag: 1, hasLogs: true }], [100, false]],
   [
-    "one of three that has not come so far",
+    "one of three nodes that has not reached the block",
     [
       { lag: 0, hasLogs: true },
       { lag: 0, hasLogs: true },
@@ -91,13 +91,13 @@ test.each<[string, readonly Replier[], readonly [number, boolean]]>([
     [100, false],
   ],
   ["nodes without logs", [{ lag: 0, hasLogs: false }], [100, false]],
-])("with %s a use in block 50 is told from a block on or not: %j %j", async (_, nodes, [since, isTold]) => {
+])("With %s, a use in block 50 is reported or not from the block on: %j %j", async (_, nodes, [since, isTold]) => {
   const facts = await ask(chainOf(100, [50, null, null], nodes), since * BLOCK_SECONDS);
   expect(facts !== null).toBe(isTold);
   if (facts !== null) expect([...facts.settled.keys()]).toEqual([NONCES[0]]);
 });
 
-test("nodes that disagree about a payment say nothing, however late they are", async () => {
+test("Nodes that disagree about a payment give no facts, even if they are late", async () => {
   const nodes = [
     { lag: 0, hasLogs: true },
     { lag: 5, hasLogs: true },
@@ -105,7 +105,7 @@ test("nodes that disagree about a payment say nothing, however late they are", a
   expect(await ask(chainOf(100, [98, null, null], nodes), 0)).toBeNull();
 });
 
-test("what bars payments is told where all readings show it, and not at all where they differ", async () => {
+test("An obstacle to payments is reported if all readings show it, and no facts are returned if they differ", async () => {
   const chain = chainOf(100, [null, null, null], [{ lag: 0, hasLogs: true }]);
   const shown = (...bars: readonly (readonly Bar[])[]) => {
     let turn = 0;
@@ -120,7 +120,7 @@ test("what bars payments is told where all readings show it, and not at all wher
   expect(await shown(["paused"], ["payer"], ["paused"])).toBeNull();
 });
 
-test("a local node is the chain: its clock may stand still between transactions", async () => {
+test("A local node is authoritative although its clock may stop between transactions", async () => {
   const ledger = { ...chainOf(10, [5, null, null], [{ lag: 0, hasLogs: true }]), mayLag: false };
   const asked = { asset: ASSET, from: PAYER, nonces: NONCES, since: 0n, notBefore: 1_000 };
   expect((await factsOf(ledger, { ...asked, now: 1_000 }))?.settled.size).toBe(1);
@@ -135,15 +135,15 @@ const BARS: ReadonlySet<Bar> = new Set();
 const ANSWERED_AT = 1_000;
 
 interface Scene {
-  /** How many seconds the chain is behind the clock. */
+  /** Seconds that the chain is behind the clock. */
   readonly lag?: number;
-  /** In which seconds the payment is on the chain. */
+  /** Returns whether the payment is on the chain at this second. */
   readonly isPaid?: (second: number) => boolean;
-  /** When the exam's time ends, in seconds. */
+  /** The end of the exam, in seconds. */
   readonly endsAt?: number;
 }
 
-/** A till right after the last answer, on time that passes while it sleeps. */
+/** An exam wallet directly after the last response, on a clock that advances while it sleeps. */
 async function afterTheLastAnswer({ lag = 3, isPaid = () => false, endsAt = ANSWERED_AT - 60 }: Scene) {
   let second = ANSWERED_AT;
   const ledger: Ledger = {
@@ -162,26 +162,26 @@ async function afterTheLastAnswer({ lag = 3, isPaid = () => false, endsAt = ANSW
     second += ms / 1_000;
   };
   const parts = { ledger, payer: { address: PAYER }, sleep, now: () => second * 1_000, endsAt: endsAt * 1_000 };
-  const till = await openExamWallet(parts, { payments: [PAYMENT], answeredAt: () => ANSWERED_AT });
-  till.noted(NONCE);
-  return { till, elapsed: () => second - ANSWERED_AT };
+  const wallet = await openExamWallet(parts, { payments: [PAYMENT], answeredAt: () => ANSWERED_AT });
+  wallet.noted(NONCE);
+  return { wallet, elapsed: () => second - ANSWERED_AT };
 }
 
-test("a seller that used up an exam's time is judged all the same: the chain gets 30 seconds after the last answer", async () => {
-  const { till } = await afterTheLastAnswer({});
-  expect((await till.facts(TERMS)).settled.size).toBe(0);
+test("After an exam without time left, the chain still gets 30 seconds from the last response", async () => {
+  const { wallet } = await afterTheLastAnswer({});
+  expect((await wallet.facts(TERMS)).settled.size).toBe(0);
   const still = await afterTheLastAnswer({ lag: 1_000 });
-  await expect(still.till.facts(TERMS)).rejects.toThrow(ExaminersFault);
+  await expect(still.wallet.facts(TERMS)).rejects.toThrow(ExaminersFault);
   expect(still.elapsed()).toBe(30);
 });
 
-test("a payment that was shown and is gone at the end says nothing, unless it comes back", async () => {
+test("A payment that was shown and is gone at the end gives no verdict unless it comes back", async () => {
   const gone = await afterTheLastAnswer({ isPaid: (second) => second === ANSWERED_AT });
-  expect(await gone.till.isShown(TERMS, PAYMENT)).toBe(true);
-  await expect(gone.till.facts(TERMS)).rejects.toThrow(/does not show what became/);
+  expect(await gone.wallet.isShown(TERMS, PAYMENT)).toBe(true);
+  await expect(gone.wallet.facts(TERMS)).rejects.toThrow(/does not show what became/);
   const back = await afterTheLastAnswer({ isPaid: (second) => second === ANSWERED_AT || second > ANSWERED_AT + 10 });
-  expect(await back.till.isShown(TERMS, PAYMENT)).toBe(true);
-  expect((await back.till.facts(TERMS)).settled.get(NONCE)).toEqual(SETTLED);
+  expect(await back.wallet.isShown(TERMS, PAYMENT)).toBe(true);
+  expect((await back.wallet.facts(TERMS)).settled.get(NONCE)).toEqual(SETTLED);
   const never = await afterTheLastAnswer({ isPaid: (second) => second < ANSWERED_AT });
-  expect((await never.till.facts(TERMS)).settled.size).toBe(0);
+  expect((await never.wallet.facts(TERMS)).settled.size).toBe(0);
 });

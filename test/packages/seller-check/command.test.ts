@@ -19,7 +19,7 @@ await chain.fund(privateKeyToAddress(key), 100_000n);
 const run = (...args: string[]) =>
   call(process.execPath, [CLI, ...args], { env: { ...process.env, PRIVATE_KEY: key } });
 
-test("it examines a seller: 0 and a line for each check", async () => {
+test("It examines a seller and prints a line per check", async () => {
   const shop = await forFile(openShop(chain));
   const other = ["--other", "/sonnet"];
   const { stdout } = await run(`${shop.url}/haiku`, "--rpc", chain.rpcUrl, ...other);
@@ -27,7 +27,7 @@ test("it examines a seller: 0 and a line for each check", async () => {
   expect(stdout).toMatch(/^Level full\. The exam sent \d+ requests and spent 0\.003 USDC\.$/m);
 });
 
-test("a route that is sold by POST alone is examined with --method POST, which the report suggests", async () => {
+test("A route that sells only to POST is examined with --method POST, as the report suggests", async () => {
   const onlyPost = (told: Told, { method }: { readonly method: string }): Told =>
     method === "GET" ? { status: 405, headers: { allow: "POST" }, body: "" } : told;
   const shop = await forFile(openShop(chain, onlyPost));
@@ -38,7 +38,7 @@ test("a route that is sold by POST alone is examined with --method POST, which t
   });
 });
 
-test("it says what failed, and in JSON which requests show it: 1", async () => {
+test("After a failed check it exits with 1 and reports the requests that show it as JSON", async () => {
   const shop = await forFile(openShop(chain, "public cache"));
   const failed = await run(`${shop.url}/haiku`, "--rpc", chain.rpcUrl, "--json").catch((error) => error);
   expect(failed.code).toBe(1);
@@ -50,7 +50,7 @@ test("it says what failed, and in JSON which requests show it: 1", async () => {
   expect(exchanges[finding.exchanges[0] - 1].answer).toMatchObject({ status: 200 });
 });
 
-test("it pays nothing above the ceiling: 1, and the checks that cost money do not apply", async () => {
+test("It pays nothing above the price ceiling and exits with 1", async () => {
   const shop = await forFile(openShop(chain));
   const before = await chain.usdcBalance(privateKeyToAddress(key));
   const failed = await run(`${shop.url}/haiku`, "--rpc", chain.rpcUrl, "--max-price", "0.0009").catch((error) => error);
@@ -61,7 +61,7 @@ test("it pays nothing above the ceiling: 1, and the checks that cost money do no
   expect(await chain.usdcBalance(privateKeyToAddress(key))).toBe(before);
 });
 
-test("an account without money is no verdict, and the message says what it lacks: 2", async () => {
+test("With an account without money it gives no verdict, exits with 2, and reports the missing amount", async () => {
   const shop = await forFile(openShop(chain));
   const env = { ...process.env, PRIVATE_KEY: generatePrivateKey() };
   const args = [CLI, `${shop.url}/haiku`, "--rpc", chain.rpcUrl];
@@ -73,7 +73,7 @@ test("an account without money is no verdict, and the message says what it lacks
   });
 });
 
-test("a token that is not on the chain is no verdict, and the message says so: 2", async () => {
+test("With a token that is not on the chain it gives no verdict, exits with 2, and reports so", async () => {
   const asset = `0x${"ab".repeat(20)}`;
   const entry = (terms: Record<string, unknown>) => ({
     ...terms,
@@ -87,7 +87,7 @@ test("a token that is not on the chain is no verdict, and the message says so: 2
   });
 });
 
-test("a chain that does not answer is no verdict: 2", async () => {
+test("With an unreachable chain it gives no verdict and exits with 2", async () => {
   const failed = await run("http://127.0.0.1:9/haiku", "--rpc", "http://127.0.0.1:9").catch((error) => error);
   expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining("nothing was judged") });
 });
@@ -108,6 +108,6 @@ test.each<[string[], object, RegExp]>([
   [[...URL_AND_RPC, "--method", "head"], KEY, /--method HEAD is not a method that sells/],
   [[...URL_AND_RPC, "--other", "http://elsewhere/"], KEY, /expected another URL of http:\/\/localhost/],
   [[...URL_AND_RPC, "--fast"], KEY, /Unknown option '--fast'/],
-])("wrong use %j is refused with what would be right", (args, env, message) => {
+])("Wrong usage %j is refused with the expected value", (args, env, message) => {
   expect(() => readOrder(args, env as Record<string, string>)).toThrow(message);
 });

@@ -32,11 +32,11 @@ const CHECKS = Object.keys(FINDINGS);
 const body = JSON.stringify({ about: "rain" });
 const free = (told: { readonly headers: Record<string, string> }) => ({ ...told, status: 200, body: "a haiku" });
 
-/** What no fault of a shop shows: these have tests of their own. */
+/** Findings that no fault of a shop shows. Other tests cover them. */
 const ELSEWHERE = ["terms.same_over_ip", "purchase.payable"] as const;
 type Elsewhere = (typeof ELSEWHERE)[number];
 
-/** Which fault shows that a finding can fail, for every finding of the checks. */
+/** A fault for each finding that shows that the finding can fail. */
 const PLANTED: Readonly<Record<Exclude<FindingCode, Elsewhere>, Fault | Twist>> = {
   "terms.answers_402": answering("GET", free),
   "terms.well_formed": quoting(() => ({ x402Version: 2 })),
@@ -51,7 +51,7 @@ const PLANTED: Readonly<Record<Exclude<FindingCode, Elsewhere>, Fault | Twist>> 
   "purchase.not_charged": "charges and fails",
   "purchase.charged": "never settles",
   "purchase.response": settling(() => null),
-  "purchase.response_success": settling((said) => ({ ...said, success: false })),
+  "purchase.response_success": settling((response) => ({ ...response, success: false })),
   "purchase.response_transaction": "names another transaction",
   "replay.again": "serves a replay",
   "replay.copies_served": "sells once",
@@ -80,9 +80,9 @@ const PLANTED: Readonly<Record<Exclude<FindingCode, Elsewhere>, Fault | Twist>> 
   ),
 };
 
-/** What needs no payment to be seen. */
+/** Returns whether a finding needs no payment. */
 const isUnpaid = (code: string): boolean => code.startsWith("terms.") && code !== "terms.same_later";
-/** Only GET is for shared caches, and only a request with a body has another one. */
+/** Shared caches store only GET, and only a request with a body has another method. */
 const METHODS: Readonly<Record<string, "GET">> = { "terms.other_method": "GET", "caching.not_stored": "GET" };
 
 async function examined(fault: Fault | Twist | null, code = "") {
@@ -93,13 +93,13 @@ async function examined(fault: Fault | Twist | null, code = "") {
   return holdExam(chain, { resource, other: { url: `${shop.url}/sonnet`, method: "POST", body } });
 }
 
-test("an honest seller passes every check, with at most 40 requests and three payments", async () => {
+test("An honest seller passes every check, with at most 40 requests and three payments", async () => {
   const report = await examined(null);
   expect(untrue(report)).toEqual([]);
   expect(outcomes(report)).toEqual(Object.fromEntries(CHECKS.map((check) => [check, "pass"])));
   expect(report).toMatchObject({ level: "full", spent: 1_000n * BigInt(MOST_PAYMENTS) });
   expect(report.exchanges.length).toBeLessThanOrEqual(MOST_REQUESTS);
-  // Everything that can be found is looked at in an honest seller too, but for what applies to no such one.
+  // An honest seller gets all findings except those that cannot apply to it.
   const looked = new Set(report.results.flatMap(({ findings }) => findings.map(({ code }) => code)));
   expect(Object.keys(PLANTED).filter((code) => !looked.has(code as FindingCode))).toEqual([
     "terms.versions_agree",
@@ -107,21 +107,21 @@ test("an honest seller passes every check, with at most 40 requests and three pa
   ]);
 });
 
-test("every finding has a seller that shows it", () => {
+test("Every finding has a seller that shows it", () => {
   const codes = Object.entries(FINDINGS).flatMap(([check, words]) => words.map((word) => `${check}.${word}`));
   expect(Object.keys(PLANTED).sort()).toEqual(
     codes.filter((code) => !ELSEWHERE.some((other) => other === code)).sort(),
   );
 });
 
-test.each(Object.entries(PLANTED))("a seller with its fault fails %s", async (code, fault) => {
+test.each(Object.entries(PLANTED))("A seller with the fault for %s fails it", async (code, fault) => {
   const report = await examined(fault, code);
   expect(untrueCodes(report), untrue(report).join("\n")).toContain(code);
   expect(outcomes(report)[code.split(".")[0] ?? ""]).toBe("fail");
   expect(report.spent).toBeLessThanOrEqual(3_010n);
 });
 
-test("a seller that the token refuses to pay fails for that, and gets nothing", async () => {
+test("A seller that the token refuses to pay fails for that reason and gets no money", async () => {
   const shop = await forFile(openShop(chain));
   await chain.blacklist(shop.payTo);
   const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` } });
@@ -129,13 +129,13 @@ test("a seller that the token refuses to pay fails for that, and gets nothing", 
   expect(report).toMatchObject({ level: null, spent: 0n });
 });
 
-/** Too dear to be paid: only the quotes are looked at. */
+/** Too expensive for the exam, so only the quotes are compared. */
 const DEAR = "900000";
 
 test.each([
   [{ 4: DEAR, 6: DEAR }, true],
   [{ 4: DEAR, 6: "900001" }, false],
-])("IPv4 and IPv6 are to quote the same: with %j that is %s", async (amounts, holds) => {
+])("IPv4 and IPv6 must quote the same price: %j, %s", async (amounts, holds) => {
   const url = await openDoor(chain.network, amounts);
   const transport = httpTransport({ lookup: lookupBoth });
   const { results } = await lookAt(chain, { resource: { url: url ?? "http://127.0.0.1:9/" }, transport });
@@ -151,7 +151,7 @@ test.each([
   [301, true],
   [200, false],
   [204, false],
-])("HEAD answered %i gives nothing away: %s", async (status, holds) => {
+])("A HEAD response %i gives nothing away: %s", async (status, holds) => {
   const shop = await forFile(
     openShop(
       chain,
@@ -162,7 +162,7 @@ test.each([
   expect(untrueCodes(report)).toEqual(holds ? [] : ["terms.head"]);
 });
 
-test("HEAD that quotes another price fails the terms", async () => {
+test("A HEAD response with another price fails the terms", async () => {
   const shop = await forFile(
     openShop(
       chain,
@@ -172,7 +172,7 @@ test("HEAD that quotes another price fails the terms", async () => {
   expect(untrueCodes(await lookAt(chain, { resource: { url: `${shop.url}/haiku` } }))).toEqual(["terms.head"]);
 });
 
-/** Answers a payment 202 at first: always with the same words, or never. */
+/** Responds to the first copy of each payment with 202. */
 function promising(words: () => string): Twist {
   const seen = new Set<string>();
   return (told) => {
@@ -183,7 +183,7 @@ function promising(words: () => string): Twist {
   };
 }
 
-test("a seller who promises a result for later, and brings it, passes", async () => {
+test("A seller who promises a result and delivers it later passes", async () => {
   const shop = await forFile(
     openShop(
       chain,
@@ -193,7 +193,7 @@ test("a seller who promises a result for later, and brings it, passes", async ()
   expect(untrue(await holdExam(chain, { resource: { url: `${shop.url}/haiku` } }))).toEqual([]);
 });
 
-test("a seller who promises one payment's result again and again sells it more than once", async () => {
+test("A seller who promises a new result for every copy of a payment sells it more than once", async () => {
   let promises = 0;
   const shop = await forFile(
     openShop(chain, (told) => (told.status === 200 ? { ...told, status: 202, body: `job ${++promises}` } : told)),
@@ -202,7 +202,7 @@ test("a seller who promises one payment's result again and again sells it more t
   expect(untrueCodes(report)).toEqual(["replay.again", "replay.copies_one_result"]);
 });
 
-test("an exam of a seller who is too dear sends unpaid requests alone, signs nothing and gives no level", async () => {
+test("An exam of a seller who is too expensive sends only unpaid requests, signs nothing, and gives no level", async () => {
   const shop = await forFile(openShop(chain));
   const report = await lookAt(chain, { resource: { url: `${shop.url}/haiku` } });
   expect(report).toMatchObject({ level: null, spent: 0n });
@@ -221,16 +221,16 @@ const failure = (exam: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-/** Does something once, before the shop answers its first payment as quoted: the five before it are forged. */
+/** Runs `work` once, before the shop responds to its first payment as quoted. The five before it are forged. */
 function atThePurchase(shop: Shop, work: () => Promise<void> | void): void {
   let paid = 0;
   shop.before(({ isPaid }) => (isPaid && ++paid === 6 ? work() : undefined));
 }
 
-test("a node that stays behind while the seller settles says nothing about the seller", async () => {
+test("A node that stays behind while the seller settles gives no verdict on the seller", async () => {
   const shop = await forFile(openShop(chain));
   const head = await chain.client.getBlockNumber();
-  // Not before the payer has its money.
+  // The payer must get its money first.
   atThePurchase(shop, async () => node.become(standingStillAt((await chain.client.getBlockNumber()) || head)));
   const failed = await failure(holdExam(chain, { resource: { url: `${shop.url}/haiku` }, ledger }));
   node.become(null);
@@ -238,7 +238,7 @@ test("a node that stays behind while the seller settles says nothing about the s
   expect(String(failed)).toMatch(/does not show what became of/);
 });
 
-test("a node that goes away in the middle says nothing about the seller", async () => {
+test("A node that becomes unreachable during the exam gives no verdict on the seller", async () => {
   const shop = await forFile(openShop(chain));
   atThePurchase(shop, () => node.become(away));
   const failed = await failure(holdExam(chain, { resource: { url: `${shop.url}/haiku` }, ledger }));
@@ -246,14 +246,14 @@ test("a node that goes away in the middle says nothing about the seller", async 
   expect(failed).toBeInstanceOf(ExaminersFault);
 });
 
-test("behind a node that lags, nothing is signed that has expired when it is presented", async () => {
+test("Behind a node that lags, no signed payment has expired when it is presented", async () => {
   const shop = await forFile(openShop(chain));
   const local = await chainLedger(chain.rpcUrl);
   const late = { ...local, now: async () => (await local.now()) - 120 };
   expect(untrue(await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, ledger: late }))).toEqual([]);
 });
 
-test("a payer with one unit too little is told so, and the seller is asked for nothing but its quote", async () => {
+test("With a payer one unit short, the exam reports it and requests only the seller's quote", async () => {
   const shop = await forFile(openShop(chain));
   const payer = privateKeyToAccount(generatePrivateKey());
   await chain.fund(payer.address, 3_000n);
@@ -264,7 +264,7 @@ test("a payer with one unit too little is told so, and the seller is asked for n
   expect(untrue(await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, payer }))).toEqual([]);
 });
 
-test("a token that is paused, or has the payer on its blacklist, fails no seller", async () => {
+test("A paused token, or a payer on its blacklist, fails no seller", async () => {
   const shop = await forFile(openShop(chain));
   const payer = privateKeyToAccount(generatePrivateKey());
   await chain.fund(payer.address, 1_000_000n);
@@ -287,7 +287,7 @@ test("a token that is paused, or has the payer on its blacklist, fails no seller
   await fails(/has the account 0x\w+ on its blacklist/);
 });
 
-test("our node shows what bars payments like any other", async () => {
+test("Our node reports the same obstacles to payments as any other node", async () => {
   const [payer, payee] = [privateKeyToAccount(generatePrivateKey()), privateKeyToAccount(generatePrivateKey())];
   const asked = { asset: chain.network.usdc.address, from: payer.address, payee: payee.address, nonces: [] };
   const shown = async () => {
@@ -304,7 +304,7 @@ test("our node shows what bars payments like any other", async () => {
   await chain.unpause();
 });
 
-test("a payer whose money goes elsewhere during the exam fails no seller", async () => {
+test("A payer whose money is spent elsewhere during the exam fails no seller", async () => {
   const shop = await forFile(openShop(chain));
   const payer = privateKeyToAccount(generatePrivateKey());
   await chain.fund(payer.address, 3_001n);
@@ -314,7 +314,7 @@ test("a payer whose money goes elsewhere during the exam fails no seller", async
   expect(String(failed)).toMatch(/ran short of money/);
 });
 
-test("a seller that charges and serves nothing fails, although the payer's money is gone at the end", async () => {
+test("A seller that charges and delivers nothing fails, although the payer's money is gone at the end", async () => {
   const shop = await forFile(openShop(chain, "charges and fails"));
   const payer = privateKeyToAccount(generatePrivateKey());
   await chain.fund(payer.address, 3_001n);

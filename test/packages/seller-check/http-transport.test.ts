@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import { httpTransport } from "../../../packages/seller-check/src/http-transport.ts";
 import { forFile } from "../../support/for-file.ts";
 
-/** Serves whatever it writes to a connection, once a request's head is there. @returns its URL */
-async function speaking(speak: (socket: Socket) => void): Promise<string> {
+/** Serves whatever `speak` writes to a connection after a request's head. @returns its URL */
+async function serveRaw(speak: (socket: Socket) => void): Promise<string> {
   const server = createServer((socket) => {
     socket.on("error", () => undefined);
     let head = "";
@@ -22,10 +22,10 @@ async function speaking(speak: (socket: Socket) => void): Promise<string> {
 }
 
 const asked = async (speak: (socket: Socket) => void, withinMs = 5_000) => {
-  const url = await speaking(speak);
+  const url = await serveRaw(speak);
   return httpTransport({ withinMs }).send({ method: "GET", url, headers: {}, body: null });
 };
-const saying =
+const writing =
   (...parts: readonly (string | Buffer)[]) =>
   (socket: Socket) => {
     for (const part of parts) socket.write(part);
@@ -33,18 +33,18 @@ const saying =
   };
 const text = (body: Uint8Array) => Buffer.from(body).toString();
 const coded = (coding: string, body: Buffer) =>
-  saying(`HTTP/1.1 200 OK\r\ncontent-encoding: ${coding}\r\ncontent-length: ${body.length}\r\n\r\n`, body);
+  writing(`HTTP/1.1 200 OK\r\ncontent-encoding: ${coding}\r\ncontent-length: ${body.length}\r\n\r\n`, body);
 
 test.each<[string, (socket: Socket) => void, readonly [number, string]]>([
-  ["HTTP/1.0, to the end of the connection", saying("HTTP/1.0 402 Pay\r\n\r\n", "haiku"), [402, "haiku"]],
+  ["HTTP/1.0, to the end of the connection", writing("HTTP/1.0 402 Pay\r\n\r\n", "haiku"), [402, "haiku"]],
   [
     "chunks",
-    saying("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", "3\r\nhai\r\n", "2\r\nku\r\n0\r\n\r\n"),
+    writing("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", "3\r\nhai\r\n", "2\r\nku\r\n0\r\n\r\n"),
     [200, "haiku"],
   ],
   [
     "a 100 and a 103 first",
-    saying(
+    writing(
       "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\n\r\n",
       "HTTP/1.1 202 OK\r\ncontent-length: 5\r\n\r\nhaiku",
     ),
@@ -54,25 +54,25 @@ test.each<[string, (socket: Socket) => void, readonly [number, string]]>([
   ["GZIP in capitals", coded("GZIP", gzipSync("haiku")), [200, "haiku"]],
   ["br", coded("br", brotliCompressSync("haiku")), [200, "haiku"]],
   ["deflate", coded("deflate", deflateSync("haiku")), [200, "haiku"]],
-  ["a coding that nobody knows", coded("toString", Buffer.from("haiku")), [200, "haiku"]],
-  ["no body in a coding", saying("HTTP/1.1 204 No\r\ncontent-encoding: gzip\r\n\r\n"), [204, ""]],
+  ["an unknown coding", coded("toString", Buffer.from("haiku")), [200, "haiku"]],
+  ["a coding and no body", writing("HTTP/1.1 204 No\r\ncontent-encoding: gzip\r\n\r\n"), [204, ""]],
   [
     "a redirect, which is not followed",
-    saying("HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/\r\ncontent-length: 0\r\n\r\n"),
+    writing("HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/\r\ncontent-length: 0\r\n\r\n"),
     [302, ""],
   ],
-])("an answer with %s is read", async (_, speak, read) => {
+])("A response with %s is read", async (_, speak, read) => {
   const { status, body } = await asked(speak);
   expect([status, text(body)]).toEqual(read);
 });
 
-test("several lines of one header are one list", async () => {
+test("Several lines of one header are joined into one list", async () => {
   const head = "HTTP/1.1 200 OK\r\ncache-control: public\r\nx-a: 1\r\nCACHE-CONTROL: no-store\r\ncontent-length: 0\r\n";
-  const { headers } = await asked(saying(`${head}__proto__: x\r\n\r\n`));
+  const { headers } = await asked(writing(`${head}__proto__: x\r\n\r\n`));
   expect(headers["cache-control"]).toBe("public, no-store");
 });
 
-test("a body that drips is read until the time is up, and no longer", async () => {
+test("A slow body is read until the timeout and no longer", async () => {
   let drops = 0;
   const slow = (socket: Socket) => {
     socket.write("HTTP/1.1 200 OK\r\n\r\n");
@@ -86,7 +86,7 @@ const MEBIBYTE = 1_048_576;
 
 test.each<[string, (socket: Socket) => void, RegExp]>([
   [
-    "a body without end",
+    "an endless body",
     (socket) => {
       const more = () => socket.destroyed || socket.write(Buffer.alloc(65_536), () => setImmediate(more));
       socket.write("HTTP/1.1 200 OK\r\n\r\n");
@@ -94,11 +94,11 @@ test.each<[string, (socket: Socket) => void, RegExp]>([
     },
     /more than 1048576 bytes/,
   ],
-  ["a bomb in gzip", coded("gzip", gzipSync(Buffer.alloc(20 * MEBIBYTE))), /is not gzip, or has more than/],
-  ["a bomb in br", coded("br", brotliCompressSync(Buffer.alloc(20 * MEBIBYTE))), /is not br, or has more than/],
-  ["what is no gzip", coded("gzip", Buffer.from("haiku")), /is not gzip/],
+  ["a gzip bomb", coded("gzip", gzipSync(Buffer.alloc(20 * MEBIBYTE))), /is not gzip, or has more than/],
+  ["a br bomb", coded("br", brotliCompressSync(Buffer.alloc(20 * MEBIBYTE))), /is not br, or has more than/],
+  ["invalid gzip", coded("gzip", Buffer.from("haiku")), /is not gzip/],
   [
-    "headers without end",
+    "endless headers",
     (socket) => {
       const more = () => socket.destroyed || socket.write(`x-more: ${"x".repeat(4_000)}\r\n`, () => setImmediate(more));
       socket.write("HTTP/1.1 200 OK\r\n");
@@ -106,21 +106,21 @@ test.each<[string, (socket: Socket) => void, RegExp]>([
     },
     /Header overflow/,
   ],
-  ["U+0000 in a header", saying("HTTP/1.1 200 OK\r\nx-a: a\u0000b\r\n\r\n"), /Parse Error/],
-  ["two lengths", saying("HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab"), /Parse Error/],
+  ["U+0000 in a header", writing("HTTP/1.1 200 OK\r\nx-a: a\u0000b\r\n\r\n"), /Parse Error/],
+  ["two lengths", writing("HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab"), /Parse Error/],
   [
     "a switch of protocols",
-    saying("HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
+    writing("HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
     /closed before/,
   ],
   ["nothing", (socket) => socket.end(), /socket hang up/],
-  ["no HTTP", saying("SSH-2.0-OpenSSH_9\r\n"), /Parse Error/],
-])("%s is no answer", async (_, speak, message) => {
+  ["no HTTP", writing("SSH-2.0-OpenSSH_9\r\n"), /Parse Error/],
+])("A connection with %s gives no response", async (_, speak, message) => {
   await expect(asked(speak)).rejects.toThrow(message);
 });
 
 test.each(["GET", "POST", "DELETE", "OPTIONS", "PUT"])(
-  "the body of a %s is framed, so no server takes it for a second request",
+  "The body of a %s is framed, so no server reads it as a second request",
   async (method) => {
     const heads: string[] = [];
     const server = createHttpServer((request, response) => {

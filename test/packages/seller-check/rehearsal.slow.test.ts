@@ -11,7 +11,7 @@ import { startService } from "../../support/service/service.ts";
 const CLI = fileURLToPath(new URL("../../../packages/seller-check/src/cli.ts", import.meta.url));
 const call = promisify(execFile);
 
-test("the command of GET /test/seller examines a shop on Base Sepolia, and leaves nothing at the service", async () => {
+test("The command of GET /test/seller examines a shop on Base Sepolia and leaves no record at the service", async () => {
   const chain = await forFile(startTestChain({ network: "eip155:84532" }));
   const service = await forFile(startService({ chain }));
   const { rehearsal } = JSON.parse(await (await fetch(`${service.url}/test/seller`)).text());

@@ -15,7 +15,7 @@ import {
 } from "../../../packages/seller-check/src/exam/vocabulary.ts";
 import { reportJsonText, reportText } from "../../../packages/seller-check/src/report.ts";
 
-/** What a terminal or a reader must never get of a seller. */
+/** Characters from a seller that must never reach a terminal or a reader. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const HOSTILE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]/;
 
@@ -35,7 +35,7 @@ test.each([
   expect(plain(text)).toBe(shown);
 });
 
-test("whatever a seller writes is one line without hidden characters, and of bounded length", () => {
+test("A seller's text is shown as one line of bounded length without hidden characters", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 3_000 }), (text) => {
       const shown = plain(text, 100);
@@ -77,7 +77,7 @@ const REPORT = {
   spent: 0n,
 };
 
-test("a report on a terminal has a seller's words on their own line, tamed and cut", () => {
+test("A report on a terminal shows a seller's text on one line, escaped and shortened", () => {
   const lines = reportText(REPORT).split("\n");
   expect(lines).toHaveLength(7);
   for (const line of lines) {
@@ -88,7 +88,7 @@ test("a report on a terminal has a seller's words on their own line, tamed and c
   expect(lines[2]).toMatch(/^ {6}Fix: Set resource\.url [^\n]+ https:\/\/github\.com\/x402-foundation\/x402\/\S+$/);
 });
 
-test("a report in JSON on a terminal has them as escapes, and is the same report", () => {
+test("A JSON report on a terminal escapes a seller's text and keeps its value", () => {
   const text = reportJsonText(REPORT);
   expect(text.replaceAll("\n", "")).not.toMatch(HOSTILE);
   const { checks, exchanges } = JSON.parse(text);
@@ -104,14 +104,14 @@ const levelWith = (check: CheckName, outcome: Outcome) =>
     CHECKS.map((name) => ({ check: name, outcome: name === check ? outcome : "pass", reason: null, findings: [] })),
   );
 
-test.each(CHECKS)("the published weight of %s decides the level that its failure leaves", (check) => {
+test.each(CHECKS)("The published weight of %s decides the level after its failure", (check) => {
   const isSafe = CHECK_WEIGHTS[check] === "safe";
   expect(levelWith(check, "pass")).toBe("full");
   expect(levelWith(check, "fail")).toBe(isSafe ? null : "safe");
   expect(levelWith(check, "not_applicable")).toBe(isSafe ? null : "full");
 });
 
-test("every finding that does not hold has a remedy with a link, and one that holds has none", () => {
+test("Every finding that does not hold has a remedy with a link, and one that holds has none", () => {
   for (const code of CODES) {
     expect(remedyOf({ code, holds: true })).toBeNull();
     const remedy = remedyOf({ code, holds: false });
@@ -123,7 +123,7 @@ test("every finding that does not hold has a remedy with a link, and one that ho
 test.each([
   ["the package's README", "packages/seller-check/README.md"],
   ["the page about the exam", "docs/seller-exam.md"],
-])("%s names every check with the weight that the code gives it", (_, file) => {
+])("In %s, every check has the weight that the code gives it", (_, file) => {
   const text = readFileSync(new URL(`../../../${file}`, import.meta.url), "utf8");
   const rows = [...text.matchAll(/^\| `(\w+)` \| `(safe|full)` \|/gm)].map(([, check, weight]) => [check, weight]);
   expect(Object.fromEntries(rows)).toEqual(CHECK_WEIGHTS);
@@ -144,7 +144,7 @@ test.each<[Record<string, string>, boolean]>([
   [control("public"), true],
   [control("max-age=60"), true],
   [control("s-maxage=60"), true],
-  // Qualified forms restrict the fields that they name, and no more.
+  // Qualified forms restrict only the fields that they name.
   [control('private="set-cookie"'), true],
   [control('no-cache="set-cookie"'), true],
   [control('no-cache="set-cookie, no-store, x"'), true],
@@ -152,12 +152,12 @@ test.each<[Record<string, string>, boolean]>([
   [control('private="set-cookie", no-store'), false],
   [control('private="unterminated, no-store'), true],
   [control('private="a \\" b", no-store'), false],
-  // Several lines arrive as one list.
+  // Several header lines arrive as one list.
   [control("public, max-age=60, no-store"), false],
   [control("max-age=60, private"), false],
   [control("x-private, not-no-store"), true],
   [control("no-store=1"), false],
-  // Kept for no time, and never given without asking.
+  // A lifetime of zero with required revalidation.
   [control("s-maxage=0"), false],
   [control("s-maxage=0, max-age=60"), false],
   [control("s-maxage=0, stale-while-revalidate=60"), true],
@@ -166,7 +166,7 @@ test.each<[Record<string, string>, boolean]>([
   [control("public, max-age=0, proxy-revalidate"), false],
   [control("max-age=0, must-revalidate, s-maxage=60"), true],
   [control("max-age=never, must-revalidate"), true],
-  // A cache that understands the status ignores no-store beside must-understand.
+  // A cache that understands the status ignores no-store next to must-understand.
   [control("no-store, must-understand"), true],
   [control("no-store, must-understand, max-age=60"), true],
   [control("no-store, must-understand, private"), false],
@@ -174,11 +174,11 @@ test.each<[Record<string, string>, boolean]>([
   [{ pragma: "no-cache" }, true],
   [{ expires: "0" }, true],
   [{ expires: "0", ...control("private") }, false],
-  // An answer that varies with the payment is for nobody else.
+  // A response that varies with the payment is never reused for another one.
   [{ vary: "*", ...control("public, max-age=60") }, false],
   [{ vary: "Accept, PAYMENT-SIGNATURE", ...control("public, max-age=60") }, false],
   [{ vary: "Accept, Authorization", ...control("public, max-age=60") }, true],
-  // What only some caches obey, instead of Cache-Control.
+  // Headers that only some caches obey, instead of Cache-Control.
   [{ "cdn-cache-control": "max-age=60", ...control("no-store") }, true],
   [{ "cdn-cache-control": "no-store", ...control("no-store") }, false],
   [{ "cdn-cache-control": "no-store" }, true],
@@ -187,7 +187,7 @@ test.each<[Record<string, string>, boolean]>([
   [{ "surrogate-control": 'content="ESI/1.0"', ...control("private") }, false],
   [{ "x-accel-expires": "60", ...control("no-store") }, true],
   [{ "x-accel-expires": "0", ...control("no-store") }, false],
-])("a shared cache may store a paid answer to GET with %j: %s", (headers, isStorable) => {
+])("A shared cache may store a paid response to GET with %j: %s", (headers, isStorable) => {
   expect(storable(headers)).toBe(isStorable);
 });
 
@@ -203,6 +203,6 @@ test.each<[readonly [string, number], Record<string, string>, boolean]>([
   [["POST", 200], { ...control("no-store"), "content-location": url }, false],
   [["POST", 200], { "content-location": url }, false],
   [["PUT", 200], { ...control("public, max-age=60"), "content-location": url }, false],
-])("a shared cache may store the answer %j with %j: %s", ([method, status], headers, isStorable) => {
+])("A shared cache may store the response to %j with %j: %s", ([method, status], headers, isStorable) => {
   expect(storable(headers, method, status)).toBe(isStorable);
 });

@@ -19,7 +19,7 @@ import { forFile } from "../../support/for-file.ts";
 import { holdExam, outcomes, untrue } from "../../support/sellers/held-exam.ts";
 import { stockFacilitator } from "../../support/sellers/stock-facilitator.ts";
 
-/** What these tests use of Express, which comes without types. */
+/** The part of Express that these tests use. Express has no types. */
 interface ExpressApp extends RequestListener {
   use(handler: unknown): void;
   get(path: string, handler: (request: unknown, response: { json(value: unknown): void }) => void): void;
@@ -41,7 +41,7 @@ const ROUTES = {
 const resourceServer = () =>
   new x402ResourceServer(stockFacilitator(chain)).register("eip155:8453", new ExactEvmScheme());
 
-/** Counts how often a handler ran. */
+/** How often a handler ran. */
 let runs = 0;
 const poem = () => ({ poem: "rain on the roof", run: ++runs });
 
@@ -91,16 +91,16 @@ const STOCK = [
   ["@x402/express", openExpress],
 ] as const;
 
-/** As a careful seller declares them: for every method, at prices of their own. */
+/** Routes as a careful seller declares them: for every method, each with another price. */
 const CAREFUL = {
   "/haiku": { accepts, description: "a haiku" },
   "/sonnet": { accepts: { ...accepts, price: "$0.0015" }, description: "a sonnet" },
 };
 
-/** HEAD reaches the handler of GET, but not the middleware's rule for GET. */
+/** HEAD reaches the handler of GET but not the middleware's rule for GET. */
 const FREE_HEAD = "terms: HEAD is refused or quoted the same, and answered 200";
 
-test.each(STOCK)("the stock middleware of %s sells one payment at another route", async (_, open) => {
+test.each(STOCK)("The stock middleware of %s sells two routes for one payment", async (_, open) => {
   const url = await open();
   const other = { url: `${url}/sonnet`, method: "GET", body: null };
   const report = await holdExam(chain, { resource: { url: `${url}/haiku` }, other });
@@ -113,7 +113,7 @@ test.each(STOCK)("the stock middleware of %s sells one payment at another route"
   expect(report.level).toBeNull();
 });
 
-test.each(STOCK)("the stock middleware of %s keeps no answer for who lost it", async (_, open) => {
+test.each(STOCK)("The stock middleware of %s stores no response for a buyer who lost it", async (_, open) => {
   const url = await open();
   runs = 0;
   const report = await holdExam(chain, { resource: { url: `${url}/haiku` } });
@@ -123,11 +123,11 @@ test.each(STOCK)("the stock middleware of %s keeps no answer for who lost it", a
     "lost_answer: Nobody is charged without a result",
   ]);
   expect(outcomes(report)).toMatchObject({ binding: "not_applicable" });
-  // For HEAD, and for each copy of a payment that had not settled when it came in.
+  // HEAD and each copy of a payment that had not yet settled also ran the handler.
   expect(runs).toBeGreaterThan(4);
 });
 
-test.each(STOCK)("a careful seller with the stock middleware of %s reaches the level safe", async (_, open) => {
+test.each(STOCK)("A careful seller with the stock middleware of %s reaches level safe", async (_, open) => {
   const url = await open(CAREFUL);
   const report = await holdExam(chain, {
     resource: { url: `${url}/haiku` },
@@ -140,15 +140,15 @@ test.each(STOCK)("a careful seller with the stock middleware of %s reaches the l
   expect(report.level).toBe("safe");
 });
 
-/** Two routes for every method at one price: a payment for one could buy the other. */
+/** Two routes for every method at one price, so a payment for one could buy the other. */
 const ONE_PRICE = { "/haiku": CAREFUL["/haiku"], "/sonnet": { ...CAREFUL["/sonnet"], accepts } };
 
 test.each([
   ["@x402/hono", () => openHono(ONE_PRICE, (stock) => replayableHono(stock))],
   ["@x402/express", () => openExpress(ONE_PRICE, (stock) => replayableExpress(stock))],
-  // A route of Next is a function from a request to its response, as an application of Hono is.
+  // A Next route, like a Hono application, is a function from a request to its response.
   ["a route like Next's", () => served(openRoute())],
-] as const)("the stock middleware of %s reaches the level full within replayable()", async (_, open) => {
+] as const)("Within replayable(), the stock middleware of %s reaches level full", async (_, open) => {
   const url = await open();
   runs = 0;
   const other = { url: `${url}/sonnet`, method: "GET", body: null };
@@ -156,7 +156,7 @@ test.each([
   expect(untrue(report)).toEqual([]);
   expect(outcomes(report)).toMatchObject({ binding: "pass", lost_answer: "pass" });
   expect(report.level).toBe("full");
-  // Once for each of the three payments, however often it was presented.
+  // Once per payment, although each was presented several times.
   expect(runs).toBe(3);
 });
 
@@ -166,13 +166,13 @@ function openRoute(): (request: Request) => Promise<Response> {
   return (request) => route(request, {});
 }
 
-test("our own service passes its own exam, on every check", async () => {
+test("Our service passes every check of the exam", async () => {
   const resource = { url: `${scene.service.url}/test/basic`, method: "POST", body: "{}" };
   const other = { url: `${scene.service.url}/test/suite`, method: "POST", body: "{}" };
   const report = await holdExam(chain, { resource, other });
   expect(untrue(report)).toEqual([]);
   expect(report.level).toBe("full");
-  // For the offer's and the receipt's signature alike.
+  // One fetch covers the signatures of the offer and of the receipt.
   expect(report.exchanges.filter(({ request }) => request.url.endsWith("/.well-known/did.json"))).toHaveLength(1);
 });
 
@@ -190,7 +190,7 @@ async function examine(handler: Handler, contracts = [escrow.address, operator.a
   return { report, payer: payer.address, merchant: account.address };
 }
 
-test("a shop that sells two routes at one price through an escrow is paid by auth-capture, and reaches the level full", async () => {
+test("A shop with two routes at one price behind an escrow is paid by auth-capture and reaches level full", async () => {
   const { report, payer, merchant } = await examine(haiku);
   expect(untrue(report)).toEqual([]);
   expect(outcomes(report)).toMatchObject({
@@ -209,7 +209,7 @@ test("a shop that sells two routes at one price through an escrow is paid by aut
   expect(await chain.usdcBalance(payer)).toBe(700_000n);
 });
 
-test("one whose goods its arbiter refunds sells nothing, and has charged nothing", async () => {
+test("A shop whose goods the arbiter refunds sells nothing and charges nothing", async () => {
   const { report, payer } = await examine((c) => c.json({ error: "out of haiku" }, 500));
   expect(report.level).toBeNull();
   expect(untrue(report)).toEqual(["purchase: A payment as quoted is answered with the result, and got 500"]);
@@ -217,7 +217,7 @@ test("one whose goods its arbiter refunds sells nothing, and has charged nothing
   expect([report.spent, await chain.usdcBalance(payer)]).toEqual([0n, 1_000_000n]);
 });
 
-test("one that sells by the scheme commerce alone is examined for its terms", async () => {
+test("A shop that sells only by the commerce scheme is examined only for its terms", async () => {
   const { report } = await examine(haiku, [escrow.address]);
   const { terms, ...paid } = outcomes(report);
   expect([terms, new Set(Object.values(paid))]).toEqual(["pass", new Set(["not_applicable"])]);
