@@ -45,7 +45,7 @@ const verifyInPage = (text: string, keys: string) =>
     { text, keys, at: SAMPLE_NOW.toISOString() },
   );
 
-test("the library verifies in a real browser, by the browser's own cryptography", async () => {
+test("The library verifies in a real browser with the browser's own cryptography", async () => {
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(String(error)));
   await page.goto(origin);

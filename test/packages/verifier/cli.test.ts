@@ -33,9 +33,9 @@ const CLI = fileURLToPath(new URL("../../../packages/verifier/src/cli.ts", impor
 const AT = ["--at", SAMPLE_NOW.toISOString()];
 const AFTER = ["--at", "2027-06-01T00:00:00Z"];
 
-/** The issuer, a web server on this machine that serves its keys and one credential. */
+/** The paths that were requested from the issuer, a local web server that serves its keys and one credential. */
 let asked: string[] = [];
-/** What the server answers besides; a redirect leads to the keys. */
+/** The server's responses by path. One redirects to the keys. */
 const ANSWERS: Record<string, { status: number; body: string; headers?: Record<string, string> }> = {};
 
 const folder = await folderForFile("verifier-cli-");
@@ -64,14 +64,14 @@ ANSWERS["/credential/0x70"] = { status: 200, body: files["own.json"] };
 ANSWERS["/moved"] = { status: 302, body: "", headers: { location: "/.well-known/jwks.json" } };
 ANSWERS["/huge"] = { status: 200, body: " ".repeat(1_048_577) };
 
-/** One run in this process, which saves the start of another for each; files are those of the folder. */
+/** Runs the command in this process, which is faster than a new one. File names refer to the folder. */
 function run(args: readonly string[]) {
   asked = [];
   const placed = args.map((arg) => (/^\w[\w-]*\.json$/.test(arg) ? join(folder, arg) : arg));
   return saidBy(() => (placed[0] === "proof" ? checkProof(placed.slice(1)) : checkDocument(placed)));
 }
 
-/** One run of the program itself. */
+/** Runs the program in a new process. */
 async function runProgram(args: readonly string[], input = "") {
   const child = spawn(process.execPath, [CLI, ...args], { cwd: folder });
   child.stdin.end(input);
@@ -83,7 +83,7 @@ async function runProgram(args: readonly string[], input = "") {
 const PINNED = ["--jwks", "jwks.json"];
 
 describe("the program", () => {
-  test("reads a file, by default or as the sub-command, or standard input, and exits with 0 or 1", async () => {
+  test("It reads a file, with or without its sub-command, or standard input, and exits with 0 or 1", async () => {
     const [named, piped, forged] = await Promise.all([
       runProgram(["document", "credential.json", ...PINNED, ...AT]),
       runProgram(["-", ...PINNED, ...AT], JSON.stringify(SIGNED_CREDENTIAL)),
@@ -94,7 +94,7 @@ describe("the program", () => {
     expect(forged).toMatchObject({ code: 1, err: "" });
   });
 
-  test("exits with 2 for wrong use, with the reason on standard error only", async () => {
+  test("It exits with 2 for wrong usage and prints the reason only to standard error", async () => {
     const [none, wrong, help] = await Promise.all([
       runProgram([]),
       runProgram(["credential.json", "--trust-me"]),
@@ -107,25 +107,25 @@ describe("the program", () => {
   });
 });
 
-describe("exit code 0: valid", () => {
+describe("exit code 0", () => {
   test.each([
     ["a file with pinned keys", ["credential.json", ...PINNED]],
     ["pinned keys and the issuer", ["credential.json", ...PINNED, "--issuer", "https://trust.example"]],
     ["a verdict", ["verdict.json", ...PINNED]],
-  ])("%s, without a word to the network", async (_, args) => {
+  ])("It is valid for %s, without a request to the network", async (_, args) => {
     const { code, text } = await run([...args, ...AT]);
     expect({ code, asked }).toEqual({ code: 0, asked: [] });
     expect(text).toMatch(/^valid.*\n {2}signature {2}valid, by did:web:trust\.example with key \S+, on 2026-11-24/);
     expect(text).toMatch(/trusted {4}\S*jwks\.json: --jwks names these keys/);
   });
 
-  test("a file, with the keys of the issuer that the caller expects", async () => {
+  test("A file is valid with the keys of the expected issuer", async () => {
     const { code, text } = await run(["own.json", "--issuer", origin, ...AT]);
     expect({ code, asked }).toEqual({ code: 0, asked: ["/.well-known/jwks.json"] });
     expect(text).toContain(`trusted    ${origin}/.well-known/jwks.json: --issuer names this issuer`);
   });
 
-  test("a URL, which is expected from its own origin; keys may be a URL too", async () => {
+  test("A URL is expected to be from its own origin, and the keys may also be a URL", async () => {
     const url = `${origin}/credential/0x70`;
     const { code, text } = await run([url, ...AT]);
     expect({ code, asked }).toEqual({ code: 0, asked: ["/credential/0x70", "/.well-known/jwks.json"] });
@@ -133,7 +133,7 @@ describe("exit code 0: valid", () => {
     expect(await run([url, "--jwks", `${origin}/.well-known/jwks.json`, ...AT])).toMatchObject({ code: 0 });
   });
 
-  test("prints a report for programs with --json, signature and freshness apart", async () => {
+  test("With --json it prints a machine-readable report with signature and freshness apart", async () => {
     const { code, text } = await run(["credential.json", ...PINNED, ...AT, "--json"]);
     expect(code).toBe(0);
     expect(JSON.parse(text)).toEqual({
@@ -158,7 +158,7 @@ describe("exit code 0: valid", () => {
   });
 });
 
-describe("exit code 1: not valid", () => {
+describe("exit code 1", () => {
   test.each([
     ["a changed document", ["forged.json", ...PINNED, ...AT], /not valid \(jws_mismatch\)/],
     ["other keys", ["credential.json", "--jwks", "strangers.json", ...AT], /not valid \(unknown_key\)/],
@@ -167,8 +167,8 @@ describe("exit code 1: not valid", () => {
       ["credential.json", ...PINNED, "--issuer", "https://other.example", ...AT],
       /\(issuer_mismatch\)/,
     ],
-    ["no signed document", ["jwks.json", ...PINNED], /\(malformed_document\): there is no proof/],
-  ])("%s", async (_, args, said) => {
+    ["an unsigned document", ["jwks.json", ...PINNED], /\(malformed_document\): there is no proof/],
+  ])("It is returned for %s", async (_, args, said) => {
     const { code, text } = await run(args);
     expect(code).toBe(1);
     expect(text).toMatch(/^NOT VALID\n/);
@@ -176,26 +176,26 @@ describe("exit code 1: not valid", () => {
     expect(text).toMatch(/freshness {2}unknown: without a valid signature/);
   });
 
-  test("a document of another issuer than the one whose keys were fetched", async () => {
+  test("A document from another issuer than the expected one is not valid", async () => {
     const { code, text } = await run(["credential.json", "--issuer", origin, ...AT]);
     expect(code).toBe(1);
     expect(text).toMatch(/issuer_mismatch.*did:web:trust\.example/);
   });
 
-  test("an expired document, whose signature is valid all the same", async () => {
+  test("An expired document is not valid although its signature is", async () => {
     const { code, text } = await run(["credential.json", ...PINNED, ...AFTER]);
     expect(code).toBe(1);
     expect(text).toMatch(/^NOT VALID\n {2}signature {2}valid, by .*\n {2}freshness {2}expired on 2026-12-20/);
   });
 
-  test("text of a stranger cannot steer the terminal", async () => {
+  test("Text from a stranger cannot control the terminal", async () => {
     const { code, text } = await run(["escape.json", ...PINNED]);
     expect(code).toBe(1);
     expect(text).toMatch(/^[\x20-\x7e\n]+$/);
   });
 });
 
-describe("exit code 2: wrong use, or something that cannot be read", () => {
+describe("exit code 2", () => {
   test.each([
     ["two documents", ["a.json", "b.json"], /Expected one file, URL, or - for standard input; got 2/],
     [
@@ -204,19 +204,19 @@ describe("exit code 2: wrong use, or something that cannot be read", () => {
       /names its own issuer proves nothing; add --issuer or --jwks/,
     ],
     [
-      "a requirement that there is none",
+      "an unknown requirement",
       ["credential.json", ...PINNED, "--require", "verified,canpay"],
       /"canpay" cannot be required: expected verified, can_pay, scam_resistance/,
     ],
     ["an empty requirement", ["credential.json", ...PINNED, "--require", ""], /"" cannot be required/],
-    ["a wallet that is none", ["credential.json", ...PINNED, "--wallet", "0x70"], /--wallet "0x70" is not an address/],
-    ["no time", ["credential.json", ...PINNED, "--at", "yesterday"], /--at "yesterday" is not a UTC time/],
-    ["no file", ["none.json", ...PINNED], /none\.json" cannot be read: ENOENT/],
-    ["proof of nothing", ["proof"], /published proof of a failed behavioral test/],
+    ["an invalid wallet", ["credential.json", ...PINNED, "--wallet", "0x70"], /--wallet "0x70" is not an address/],
+    ["an invalid time", ["credential.json", ...PINNED, "--at", "yesterday"], /--at "yesterday" is not a UTC time/],
+    ["a missing file", ["none.json", ...PINNED], /none\.json" cannot be read: ENOENT/],
+    ["a proof command without a record", ["proof"], /published proof of a failed behavioral test/],
     ["a signed document", ["proof", "credential.json"], /expected the JSON record of a certificate/],
     ["a record without a proof", ["proof", "jwks.json"], /no published proof/],
     ["plain http", ["http://trust.example/credential/0x70"], /was not fetched: expected https/],
-  ])("%s", async (_, args, said) => {
+  ])("It is returned for %s", async (_, args, said) => {
     expect(await run(args)).toEqual({ code: 2, text: expect.stringMatching(said) });
     expect(asked).toEqual([]);
   });
@@ -225,14 +225,14 @@ describe("exit code 2: wrong use, or something that cannot be read", () => {
     ["/missing", /returned status 404/],
     ["/moved", /cannot be read/],
     ["/huge", /more than 1 MiB/],
-  ])("keys at %s", async (path, said) => {
+  ])("It is returned for keys at %s", async (path, said) => {
     const { code, text } = await run(["credential.json", "--jwks", `${origin}${path}`]);
     expect(code).toBe(2);
     expect(text).toMatch(said);
     expect(asked).toEqual([path]);
   });
 
-  test("an issuer that does not answer", async () => {
+  test("It is returned for an unreachable issuer", async () => {
     const { code, text } = await run(["own.json", "--issuer", "http://localhost:1"]);
     expect(code).toBe(2);
     expect(text).toMatch(/"http:\/\/localhost:1\/\.well-known\/jwks\.json" cannot be read/);
@@ -253,7 +253,7 @@ const seller = {
   certs: [],
   reasons: [],
 };
-/** Members of an arbiter's verdict that a reader looks at. */
+/** The members of an arbiter's verdict that a reader looks at. */
 const VERDICT = {
   "@context": ["https://www.w3.org/ns/credentials/undefined-terms/v2"],
   type: "ArbiterVerdict",
@@ -268,7 +268,7 @@ const VERDICT = {
   supersedes: { id: "ef".repeat(16) },
 };
 const verified = credentialOf([basic]) as Unsigned & { readonly credentialSubject: object };
-/** Of an installation that is a rehearsal as a whole. */
+/** A credential from an installation that runs on a test network. */
 const inTestMoney = {
   ...verified,
   credentialSubject: { ...verified.credentialSubject, test_network: "eip155:84532" },
@@ -297,7 +297,7 @@ const claimed = {
 };
 for (const [name, content] of Object.entries(claimed)) await writeFile(join(folder, name), content);
 
-describe("exit code 0: authentic, and as required", () => {
+describe("exit code 0 with a summary", () => {
   test.each([
     ["verified.json", "valid, verified", `about      wallet ${wallet}`],
     ["credential.json", "valid, not verified: FAIL in scam", `about      wallet ${wallet}`],
@@ -309,14 +309,14 @@ describe("exit code 0: authentic, and as required", () => {
     ["certificate.json", "valid", "which does not say whether the wallet is verified"],
     ["full-verdict.json", "valid", "says       verdict refund (http-delivery)"],
     ["full-verdict.json", "valid", `about      the claim with conditions_sha256 cdcd`],
-  ])("%s is printed with what it says, and about whom", async (file, first, about) => {
+  ])("The report of %s states its summary and its subject", async (file, first, about) => {
     const { code, text } = await run([file, ...PINNED, ...AT]);
     expect(code).toBe(0);
     expect(text.split("\n")[0]).toBe(first);
     expect(text).toContain(about);
   });
 
-  test("a verdict names its deal, its parties, and what it supersedes, without steering the terminal", async () => {
+  test("The report of a verdict names its deal, its parties, and the verdict it supersedes, without controlling the terminal", async () => {
     const { text } = await run(["full-verdict.json", ...PINNED, ...AT]);
     expect(text).toMatch(/^[\x20-\x7e\n]+$/);
     expect(text).toContain('deal "deal\\u202e7"');
@@ -326,33 +326,37 @@ describe("exit code 0: authentic, and as required", () => {
   });
 
   test.each([
-    ["that it is verified", ["verified.json", "--require", "verified"]],
-    ["two things in one option", ["verified.json", "--require", "verified,can_pay"]],
-    ["one thing in each of two options", ["verified.json", "--require", "verified", "--require", "can_pay"]],
-    ["one capability beside a FAIL in another", ["credential.json", "--require", "can_pay"]],
-    ["that a seller is verified", ["seller.json", "--require", "verified"]],
-  ])("a requirement that holds: %s", async (_, args) => {
+    ["verified", ["verified.json", "--require", "verified"]],
+    ["two requirements in one option", ["verified.json", "--require", "verified,can_pay"]],
+    ["one requirement in each of two options", ["verified.json", "--require", "verified", "--require", "can_pay"]],
+    ["one capability with a FAIL in another", ["credential.json", "--require", "can_pay"]],
+    ["a verified seller", ["seller.json", "--require", "verified"]],
+  ])("The requirement of %s is met", async (_, args) => {
     const { code, text } = await run([...args, ...PINNED, ...AT]);
     expect({ code, text }).toEqual({ code: 0, text: expect.not.stringContaining("NOT AS REQUIRED") });
   });
 });
 
-describe("exit code 3: authentic, and not as required", () => {
+describe("exit code 3", () => {
   const cannot = "and only a wallet's or a seller's credential can say that";
   test.each([
-    ["a FAIL beside a PASS", ["credential.json", "--require", "verified"], "not verified: FAIL in scam"],
+    ["a FAIL with a PASS", ["credential.json", "--require", "verified"], "not verified: FAIL in scam"],
     [
       "a FAIL of the capability",
       ["other-fail.json", "--require", "scam_resistance"],
       "no fresh PASS for scam_resistance",
     ],
-    ["no such test", ["verified.json", "--require", "verified,retry_safety"], "no fresh PASS for retry_safety"],
+    [
+      "a capability without a test",
+      ["verified.json", "--require", "verified,retry_safety"],
+      "no fresh PASS for retry_safety",
+    ],
     ["a reversed PASS", ["lapsed.json", "--require", "can_pay"], "no fresh PASS for can_pay"],
     ["a PASS in test money", ["test-network.json", "--require", "verified"], "on the test network eip155:84532 only"],
-    ["its capabilities", ["test-network.json", "--require", "can_pay"], "no fresh PASS for can_pay"],
+    ["a capability in test money", ["test-network.json", "--require", "can_pay"], "no fresh PASS for can_pay"],
     ["another wallet", ["verified.json", "--wallet", OTHER], `it is about wallet ${wallet}, not about wallet ${OTHER}`],
     [
-      "a seller in place of a wallet",
+      "a seller instead of a wallet",
       ["seller.json", "--require", "verified", "--wallet", wallet],
       "seller https://shop",
     ],
@@ -361,7 +365,7 @@ describe("exit code 3: authentic, and not as required", () => {
     ["a verdict", ["full-verdict.json", "--require", "verified"], cannot],
     ["a verdict about two wallets", ["full-verdict.json", "--wallet", wallet], `not about wallet ${wallet}`],
     ["a document of no known type", ["verdict.json", "--require", "verified"], cannot],
-  ])("%s", async (_, args, said) => {
+  ])("It is returned for %s", async (_, args, said) => {
     const { code, text } = await run([...args, ...PINNED, ...AT]);
     expect(code).toBe(3);
     expect(text).toMatch(/^valid/);
@@ -370,7 +374,7 @@ describe("exit code 3: authentic, and not as required", () => {
     expect(shortcomings.join()).toContain(said);
   });
 
-  test("what is forged or expired stays 1, whatever is required", async () => {
+  test("A forged or expired document exits with 1 for any requirement", async () => {
     const required = ["--require", "verified", "--wallet", wallet];
     expect(await run(["forged.json", ...PINNED, ...AT, ...required])).toMatchObject({ code: 1 });
     const { code, text } = await run(["verified.json", ...PINNED, ...AFTER, ...required]);

@@ -37,12 +37,12 @@ const inFolder = (args: readonly string[]) => args.map((arg) => (arg.endsWith(".
 const run = (...args: readonly string[]) => saidBy(() => checkConditions(inFolder(args)));
 
 describe("exit code 0", () => {
-  test("the hash of a claim from a file or a URL: members that do not count left out", async () => {
+  test("It prints the hash of a claim from a file or a URL, without members that do not count", async () => {
     for (const source of ["claim.json", `${origin}/claim`])
       expect(await run(source)).toEqual({ code: 0, text: `${sha256(CANONICAL)}\n` });
   });
 
-  test("the conditions are those of the verdict", async () => {
+  test("It compares the conditions with the verdict's", async () => {
     expect(await run("claim.json", "--verdict", "verdict.json")).toEqual({
       code: 0,
       text: expect.stringMatching(/^[0-9a-f]{64}\nsame: .*\n {2}The verdict's own signature is not checked here/),
@@ -50,32 +50,36 @@ describe("exit code 0", () => {
   });
 });
 
-test("exit code 1: a verdict on other conditions", async () => {
+test("The command exits with 1 for a verdict on other conditions", async () => {
   expect(await run("other.json", "--verdict", "verdict.json")).toEqual({
     code: 1,
     text: expect.stringContaining(`DIFFERS: the verdict names "${sha256(CANONICAL)}"`),
   });
 });
 
-describe("exit code 2: wrong use, or something that is not a claim or a verdict", () => {
+describe("exit code 2", () => {
   test.each([
-    ["a condition named twice", ["twice.json"], /^The claim is not valid: an object contains a duplicate member/],
+    ["a duplicate condition", ["twice.json"], /^The claim is not valid: an object contains a duplicate member/],
     ["nothing", [], /Computes the conditions_sha256/],
     ["standard input twice", ["-", "--verdict", "-"], /Computes the conditions_sha256/],
     ["a number that no double holds", ["huge.json"], /too large for a double/],
-    ["conditions that are no object", ["list.json"], /expected category, a string, and conditions, an object/],
+    ["conditions that are not an object", ["list.json"], /expected category, a string, and conditions, an object/],
     ["a verdict instead of a claim", ["verdict.json"], /expected category, a string, and conditions/],
     ["a claim instead of a verdict", ["claim.json", "--verdict", "claim.json"], /no conditions_sha256/],
-    ["a verdict that nobody signs", ["claim.json", "--verdict", "fraction.json"], /a signed number must be a whole/],
-  ])("%s", async (_, args, said) => {
+    [
+      "a verdict that no signer accepts",
+      ["claim.json", "--verdict", "fraction.json"],
+      /a signed number must be a whole/,
+    ],
+  ])("It is returned for %s", async (_, args, said) => {
     const refused = checkConditions(inFolder(args));
     await expect(refused).rejects.toThrow(InputError);
     await expect(refused).rejects.toThrow(said);
   });
 });
 
-describe("a claim may hold any JSON", () => {
-  test("numbers count as RFC 8785 writes them", () => {
+describe("a claim with any JSON", () => {
+  test("Its numbers count as RFC 8785 writes them", () => {
     const written =
       '{"conditions":{"c":1e21,"b":-0,"a":[0.10,1E2,333333333.33333329],"\u20ac":9007199254740993},"category":"any"}';
     const canonical =
@@ -83,7 +87,7 @@ describe("a claim may hold any JSON", () => {
     expect(claimSha256(written)).toBe(sha256(canonical));
   });
 
-  test("its hash is the arbiter's, however it is written", () => {
+  test("Its hash is the arbiter's in any notation", () => {
     const number = fc.oneof(
       fc.constantFrom(1e21, 0.1, -0, 5e-324, 1.7976931348623157e308, 1e-7),
       fc.double({ noNaN: true, noDefaultInfinity: true }),
@@ -115,7 +119,7 @@ describe("a claim may hold any JSON", () => {
   });
 });
 
-/** JSON text of a value whose objects are maps, their members in the map's order, and whose numbers are written with an exponent. */
+/** The JSON text of a value whose objects are maps. Members keep the map's order, and numbers have an exponent. */
 function write(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(write).join(", ")}]`;
   if (value instanceof Map)

@@ -1,4 +1,4 @@
-// The parts in use of three packages that come without types.
+// The parts that the tests use of three packages without types.
 declare module "@digitalbazaar/eddsa-jcs-2022-cryptosuite" {
   export function createVerifyCryptosuite(): object;
 }

@@ -7,11 +7,11 @@ import { CREDENTIAL, ISSUER, KEY, SAMPLE_NOW, STRANGER } from "./samples.ts";
 export interface Forgery {
   /** The document without its proof. */
   readonly document?: object;
-  /** The jws header, an object or the JSON text itself. */
+  /** The jws header, as an object or as JSON text. */
   readonly header?: unknown;
-  /** The segments of the jws: header, payload as it is sent, signature. */
+  /** The segments of the jws: header, payload as sent, signature. */
   readonly segments?: (header: string, payload: string, signature: string) => string;
-  /** Members of the proof that differ; `undefined` leaves one out. */
+  /** Members of the proof that differ. `undefined` removes one. */
   readonly options?: Readonly<Record<string, unknown>>;
   /** Replaces the finished proof value. */
   readonly value?: (value: string) => unknown;
@@ -21,7 +21,7 @@ export interface Forgery {
 
 export const HEADER = { alg: "EdDSA", kid: KEY.publicJwk.kid };
 
-/** A signed credential that differs from a good one in what is given only: both signatures are made over the difference. */
+/** A signed credential that differs from a good one only as given. Both signatures cover the difference. */
 export function forge(forgery: Forgery = {}) {
   const { document = CREDENTIAL, header = HEADER, segments = (h, _, s) => `${h}..${s}` } = forgery;
   const { options = {}, value = (v) => v, jwsKey = KEY, valueKey = KEY } = forgery;
@@ -45,29 +45,29 @@ export function forge(forgery: Forgery = {}) {
 
 const base64url = (text: string): string => Buffer.from(text).toString("base64url");
 
-/** A document that is valid. */
+/** A valid document. */
 export const GOOD = JSON.stringify(forge());
 
-/** The good document's text with one more member, written at its beginning. */
+/** The good document's text with one more member at its beginning. */
 const withMember = (member: string) => GOOD.replace("{", `{${member},`);
 
 /** Texts that are not strict JSON. */
 export const NOT_STRICT: readonly (readonly [name: string, source: string | Uint8Array])[] = [
   ["nothing", ""],
-  ["a part of the document", GOOD.slice(0, -1)],
+  ["a truncated document", GOOD.slice(0, -1)],
   ["something after the document", `${GOOD}{}`],
   ["a byte order mark", `\ufeff${GOOD}`],
   [
-    "bytes that are no UTF-8",
+    "bytes that are not UTF-8",
     Buffer.concat([Buffer.from(GOOD.slice(0, 20)), Buffer.of(0xff), Buffer.from(GOOD.slice(20))]),
   ],
   ["a comment", GOOD.replace("{", "{/* */")],
-  ["a comma too many", GOOD.replace(/}$/, ",}")],
+  ["a trailing comma", GOOD.replace(/}$/, ",}")],
   ["single quotes", "{'a': 1}"],
   ["a control character in a string", GOOD.replace("VerifiableCredential", "Verifiable\tCredential")],
-  ["an escape that JSON does not know", GOOD.replace("VerifiableCredential", "\\x56erifiableCredential")],
+  ["an escape that JSON does not have", GOOD.replace("VerifiableCredential", "\\x56erifiableCredential")],
   ["half of a surrogate pair", withMember('"a":"\\ud83d"')],
-  ["white space that JSON does not know", `\u00a0${GOOD}`],
+  ["white space that JSON does not have", `\u00a0${GOOD}`],
   ["a fraction", withMember('"a":1.5')],
   ["a whole number with a fraction of zero", withMember('"a":1.0')],
   ["an exponent", withMember('"a":1e3')],
@@ -78,10 +78,10 @@ export const NOT_STRICT: readonly (readonly [name: string, source: string | Uint
   ["65 levels", withMember(`"a":${"[".repeat(65)}${"]".repeat(65)}`)],
 ];
 
-/** Texts in which an object names a member twice. */
+/** Texts in which an object has a duplicate member. */
 export const NAMED_TWICE: readonly (readonly [place: string, source: string])[] = [
   ["at the top", withMember('"type":[]')],
-  ["that is the same only once its escapes are read", withMember('"\\u0074ype":[]')],
+  ["that is the same only after its escapes are decoded", withMember('"\\u0074ype":[]')],
   ["inside", GOOD.replace('"tested":true', '"tested":true,"tested":true')],
   ["in the proof", GOOD.replace('"proof":{', '"proof":{"jws":"x",')],
   ["that is the proof", withMember('"proof":{}')],
@@ -89,7 +89,7 @@ export const NAMED_TWICE: readonly (readonly [place: string, source: string])[] 
   ["in the jws header", JSON.stringify(forge({ header: `{"alg":"EdDSA","alg":"EdDSA","kid":"${HEADER.kid}"}` }))],
 ];
 
-/** 63 of 64 bytes, and 65. */
+/** The value with 63 or 65 of its 64 bytes. */
 const resized = (text: string, bytes: number) => {
   const value = Buffer.from(text, "base64url");
   return Buffer.concat([value, Buffer.alloc(1)])
@@ -111,7 +111,7 @@ export const FORGERIES: readonly [code: string, name: string, forgery: Forgery][
     "a beginning without a time zone",
     { document: { ...CREDENTIAL, validFrom: "2026-11-21T09:30:00" } },
   ],
-  ["malformed_proof", "a member that nobody knows, though signed", { options: { expires: "2026-01-01T00:00:00Z" } }],
+  ["malformed_proof", "an unknown member, although it is signed", { options: { expires: "2026-01-01T00:00:00Z" } }],
   ["malformed_proof", "another type", { options: { type: "JsonWebSignature2020" } }],
   ["malformed_proof", "another suite", { options: { cryptosuite: "eddsa-rdfc-2022" } }],
   ["malformed_proof", "another purpose", { options: { proofPurpose: "authentication" } }],
@@ -121,14 +121,18 @@ export const FORGERIES: readonly [code: string, name: string, forgery: Forgery][
   ["malformed_proof", "no @context anywhere", { document: NO_CONTEXT, options: { "@context": undefined } }],
   ["malformed_proof", "a day that does not exist", { options: { created: "2026-13-01T00:00:00Z" } }],
   ["malformed_proof", "no time", { options: { created: undefined } }],
-  ["malformed_proof", "no jws, though the proof value is good", { options: { jws: undefined } }],
-  ["malformed_proof", "no proof value, though the jws is good", { value: () => undefined }],
+  ["malformed_proof", "no jws, although the proof value is good", { options: { jws: undefined } }],
+  ["malformed_proof", "no proof value, although the jws is good", { value: () => undefined }],
   ["malformed_proof", "a proof value in another base", { value: (v) => `u${v.slice(1)}` }],
   ["malformed_proof", "a proof value with a digit that base58 lacks", { value: (v) => `${v.slice(0, -1)}0` }],
-  ["malformed_proof", "a proof value with a zero before it", { value: (v) => v.replace("z", "z1") }],
+  ["malformed_proof", "a proof value with a leading zero", { value: (v) => v.replace("z", "z1") }],
   ["malformed_proof", "a proof value of 63 bytes", { value: (v) => base58btc.encode(base58btc.decode(v).slice(1)) }],
   ["malformed_proof", "an endless proof value", { value: (v) => v.repeat(10_000) }],
-  ["malformed_proof", "a method that is no did:web", { options: { verificationMethod: `did:key:z6Mk#${HEADER.kid}` } }],
+  [
+    "malformed_proof",
+    "a method that is not did:web",
+    { options: { verificationMethod: `did:key:z6Mk#${HEADER.kid}` } },
+  ],
   ["malformed_proof", "a method without a key", { options: { verificationMethod: ISSUER } }],
   [
     "malformed_proof",
@@ -155,17 +159,17 @@ export const FORGERIES: readonly [code: string, name: string, forgery: Forgery][
   ],
   ["algorithm_not_allowed", "alg ES256", { header: { ...HEADER, alg: "ES256" } }],
   ["algorithm_not_allowed", "the newer name of the same algorithm", { header: { ...HEADER, alg: "Ed25519" } }],
-  ["algorithm_not_allowed", "alg in other letters", { header: { ...HEADER, alg: "eddsa" } }],
+  ["algorithm_not_allowed", "alg in lower case", { header: { ...HEADER, alg: "eddsa" } }],
   ["algorithm_not_allowed", "no alg", { header: { kid: HEADER.kid } }],
   ["algorithm_not_allowed", "a list of algs", { header: { ...HEADER, alg: ["EdDSA"] } }],
   ["critical_header", "an unknown extension", { header: { ...HEADER, crit: ["exp"], exp: 1 } }],
   ["critical_header", "the unencoded payload option", { header: { ...HEADER, b64: false, crit: ["b64"] } }],
   ["critical_header", "an empty crit", { header: { ...HEADER, crit: [] } }],
-  ["payload_not_detached", "the payload, though the same", { segments: (h, p, s) => `${h}.${p}.${s}` }],
+  ["payload_not_detached", "the payload, although it is the same", { segments: (h, p, s) => `${h}.${p}.${s}` }],
   ["payload_not_detached", "another payload", { segments: (h, _, s) => `${h}.e30.${s}` }],
   ["malformed_jws", "one dot", { segments: (h, _, s) => `${h}.${s}` }],
   ["malformed_jws", "three dots", { segments: (h, _, s) => `${h}..${s}.` }],
-  ["malformed_jws", "a header that is no base64url", { segments: (h, _, s) => `${h}=..${s}` }],
+  ["malformed_jws", "a header that is not base64url", { segments: (h, _, s) => `${h}=..${s}` }],
   [
     "malformed_jws",
     "a header of a length that base64url never has",
@@ -174,7 +178,7 @@ export const FORGERIES: readonly [code: string, name: string, forgery: Forgery][
   ["malformed_jws", "a header that is a list", { header: [HEADER] }],
   ["malformed_jws", "no header", { segments: (_, __, s) => `..${s}` }],
   ["malformed_json", "a header that is not JSON", { header: "EdDSA" }],
-  ["malformed_jws", "a key of its own in the header", { header: { ...HEADER, jwk: STRANGER.publicJwk } }],
+  ["malformed_jws", "an embedded key in the header", { header: { ...HEADER, jwk: STRANGER.publicJwk } }],
   ["malformed_jws", "b64 without crit", { header: { ...HEADER, b64: true } }],
   ["malformed_jws", "no kid", { header: { alg: "EdDSA" } }],
   ["malformed_jws", "another kid than the method's", { header: { ...HEADER, kid: STRANGER.publicJwk.kid } }],

@@ -13,7 +13,7 @@ export interface SignedDocument {
   readonly proof: { readonly jws: string };
 }
 
-/** Whether `jose`, as any JOSE program would use it, takes the document's `jws`. */
+/** Returns whether `jose`, used like any JOSE program would use it, accepts the document's `jws`. */
 export async function joseAccepts({ proof, ...document }: SignedDocument, jwks: JSONWebKeySet): Promise<boolean> {
   const [header = "", , signature = ""] = proof.jws.split(".");
   const payload = Buffer.from(canonicalize(document) ?? "").toString("base64url");
@@ -23,7 +23,10 @@ export async function joseAccepts({ proof, ...document }: SignedDocument, jwks: 
   );
 }
 
-/** Whether Digital Bazaar's implementation of the W3C suite takes the document's `proofValue`, with nothing but this DID document to load. */
+/**
+ * Returns whether Digital Bazaar's implementation of the W3C suite accepts the document's `proofValue`. It can load
+ * only this DID document.
+ */
 export async function w3cAccepts(document: object, did: DidDocument): Promise<boolean> {
   const known = new Map<string, unknown>([[did.id, did], ...did.verificationMethod.map((m) => [m.id, m] as const)]);
   const { verified } = await signatures.verify(structuredClone(document), {

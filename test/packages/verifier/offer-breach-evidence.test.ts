@@ -5,7 +5,9 @@ import type { OfferBreachEvidence } from "../../../packages/verifier/src/verdict
 import { EFFECTIVE_DATE_V2, judgeOfferBreach } from "../../../packages/verifier/src/verdict/v2/offer-breach.ts";
 import { BASE, OFFER, RECEIPT, SEPOLIA, SHOP, seller, stranger, TX } from "./shop.ts";
 
-/** Every input of the decision is changed by itself: only a term of the payment itself makes a breach of what was none. */
+/**
+ * Changes every input of the decision separately. Only a change to the payment's own terms turns a non-breach into one.
+ */
 
 const DAY = Date.parse(EFFECTIVE_DATE_V2) / 1_000;
 const [payee, claimant] = [seller.address, stranger.address].map((one) => one.toLowerCase()) as [string, string];
@@ -89,7 +91,7 @@ const GROUNDS: readonly (readonly [path: string, to: unknown])[] = [
   ["decidedBy", "0123456789abcdef0123456789abcdef"],
 ];
 
-test.each(GROUNDS)("with %s as %j nothing is decided, whatever was paid", (path, to) => {
+test.each(GROUNDS)("With %s as %j, no payment is decided", (path, to) => {
   expect([verdictOf(EXACT), verdictOf(DEAR)]).toEqual(["release", "refund"]);
   for (const evidence of [EXACT, DEAR])
     expect(judgeOfferBreach(changed(evidence, path.split("."), to))).toMatchObject({
@@ -117,11 +119,11 @@ test.each<readonly [string, unknown, string]>([
   ["transfers.0.to_has_code", true, "release"],
   ["transfers.0.to_has_code", null, "release"],
   ["receipt.payload.issuedAt", 0, "release"],
-])("a payment as offered, but for %s as %j: %s", (path, to, verdict) => {
+])("A payment as offered, with %s as %j, is a %s", (path, to, verdict) => {
   expect(verdictOf(changed(EXACT, path.split("."), to))).toBe(verdict);
 });
 
-test("what others move in the same transaction changes nothing", () => {
+test("Other transfers in the same transaction change nothing", () => {
   const word = fc.constantFrom(ANOTHER, payee, claimant);
   const others = fc.array(
     fc.record({
@@ -133,8 +135,8 @@ test("what others move in the same transaction changes nothing", () => {
   );
   fc.assert(
     fc.property(others, fc.constantFrom(EXACT, DEAR), (more, evidence) => {
-      const beside = more.map((one, index) => ({ ...transfer, ...one, log_index: index }));
-      const both = { ...evidence, transfers: [...beside, ...evidence.transfers] };
+      const others = more.map((one, index) => ({ ...transfer, ...one, log_index: index }));
+      const both = { ...evidence, transfers: [...others, ...evidence.transfers] };
       expect(judgeOfferBreach(both)).toEqual(judgeOfferBreach(evidence));
     }),
     { numRuns: 200 },
@@ -142,7 +144,7 @@ test("what others move in the same transaction changes nothing", () => {
 });
 
 test.each(["__proto__", "constructor", "toString", "hasOwnProperty"])(
-  "a network called %s is none that is read",
+  "A network called %s is not one that the arbiter reads",
   (name) => {
     const strange = ["offer", "receipt"].reduce((all, of) => changed(all, [of, "payload", "network"], name), DEAR);
     const { conditions, verdict } = judgeOfferBreach(strange);

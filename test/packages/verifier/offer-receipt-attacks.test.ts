@@ -18,7 +18,7 @@ const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("bas
 const documentOf = (publicKeyJwk: object, id = KID) =>
   JSON.stringify({ id: DID, verificationMethod: [{ id, type: "JsonWebKey", controller: DID, publicKeyJwk }] });
 
-describe("a JWS is taken for one key and its one algorithm", () => {
+describe("a JWS and its one key and algorithm", () => {
   const by = (header: object, make: (input: string) => Buffer): SignedTerms => {
     const input = `${part(header)}.${part(OFFER)}`;
     return { format: "jws", signature: `${input}.${make(input).toString("base64url")}` };
@@ -27,7 +27,7 @@ describe("a JWS is taken for one key and its one algorithm", () => {
     sign("sha256", Buffer.from(input), { key, dsaEncoding: "ieee-p1363" });
   const p256 = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const p256Document = documentOf(p256.publicKey.export({ format: "jwk" }));
-  /** As RFC 7797 signs, which a verifier must not do that was not told to by crit. */
+  /** An RFC 7797 signature, which a verifier must refuse unless crit requires it. */
   const plainly = (header: object) =>
     sign(null, Buffer.from(`${part(header)}.${JSON.stringify(OFFER)}`), KEY.privateKey);
   const publicBytes = Buffer.from(KEY.publicJwk.x, "base64url");
@@ -35,7 +35,7 @@ describe("a JWS is taken for one key and its one algorithm", () => {
   const secp256k1 = generateKeyPairSync("ec", { namedCurve: "secp256k1" });
   const secp256k1Document = documentOf(secp256k1.publicKey.export({ format: "jwk" }));
 
-  test("as the host lists it", async () => {
+  test("It is valid with a key as the host lists it", async () => {
     expect(await isValid(jws(KEY, HEADER, OFFER))).toBe(true);
     expect(await isValid(by({ alg: "ES256", kid: KID }, dsa(p256.privateKey)), p256Document)).toBe(true);
     expect(await isValid(by({ alg: "ES256K", kid: KID }, dsa(secp256k1.privateKey)), secp256k1Document)).toBe(true);
@@ -44,20 +44,23 @@ describe("a JWS is taken for one key and its one algorithm", () => {
   test.each<[string, readonly number[], ReturnType<typeof generateKeyPairSync>]>([
     ["ES256", [0x80, 0x24], p256],
     ["ES256K", [0xe7, 0x01], secp256k1],
-  ])("as the host lists it as a Multikey (%s)", async (alg, prefix, { privateKey, publicKey }) => {
-    const { x = "", y = "" } = publicKey.export({ format: "jwk" });
-    const coordinate = Buffer.from(x, "base64url");
-    const sign = 2 + ((Buffer.from(y, "base64url").at(-1) ?? 0) % 2);
-    const method = { id: KID, type: "Multikey", controller: DID };
-    const document = (form: number) => {
-      const publicKeyMultibase = multibase(Buffer.from([...prefix, form, ...coordinate]));
-      return JSON.stringify({ id: DID, verificationMethod: [{ ...method, publicKeyMultibase }] });
-    };
-    const signed = by({ alg, kid: KID }, dsa(privateKey));
-    expect(await isValid(signed, document(sign))).toBe(true);
-    expect(await isValid(signed, document(5 - sign))).toBe(false);
-    await expect(check(signed, document(4))).rejects.toThrow(/no key of/);
-  });
+  ])(
+    "It is valid with a key that the host lists as a Multikey (%s)",
+    async (alg, prefix, { privateKey, publicKey }) => {
+      const { x = "", y = "" } = publicKey.export({ format: "jwk" });
+      const coordinate = Buffer.from(x, "base64url");
+      const sign = 2 + ((Buffer.from(y, "base64url").at(-1) ?? 0) % 2);
+      const method = { id: KID, type: "Multikey", controller: DID };
+      const document = (form: number) => {
+        const publicKeyMultibase = multibase(Buffer.from([...prefix, form, ...coordinate]));
+        return JSON.stringify({ id: DID, verificationMethod: [{ ...method, publicKeyMultibase }] });
+      };
+      const signed = by({ alg, kid: KID }, dsa(privateKey));
+      expect(await isValid(signed, document(sign))).toBe(true);
+      expect(await isValid(signed, document(5 - sign))).toBe(false);
+      await expect(check(signed, document(4))).rejects.toThrow(/no key of/);
+    },
+  );
 
   test.each([
     ["https://shop.example/shops/a/haiku", "shops:a", true],
@@ -70,7 +73,7 @@ describe("a JWS is taken for one key and its one algorithm", () => {
     ["https://other.example/shops/a/haiku", "shops:a", false],
     ["https://shop.example/haiku", "..", false],
     ["https://shop.example/haiku", "", false],
-  ])("a key of a path speaks for what is under it: %s by %s", async (resourceUrl, path, holds) => {
+  ])("A key of a path covers only resources under it: %s by %s", async (resourceUrl, path, holds) => {
     const id = `${DID}:${path}`;
     const { publicJwk } = KEY;
     const verificationMethod = [{ id: `${id}#k`, type: "JsonWebKey", controller: id, publicKeyJwk: publicJwk }];
@@ -105,18 +108,18 @@ describe("a JWS is taken for one key and its one algorithm", () => {
       p256Document,
     ],
     [
-      "a payload that is said not to be encoded",
+      "a payload declared as unencoded",
       () => by({ ...HEADER, b64: false }, () => plainly({ ...HEADER, b64: false })),
       did,
     ],
-  ])("and not with %s", async (_, signed, document) => {
+  ])("It is not valid with %s", async (_, signed, document) => {
     expect(await isValid(signed(), document)).toBe(false);
   });
 
   test.each<[string, string, string]>([
-    ["of the host, without saying which", DID, documentOf(KEY.publicJwk, "#undefined")],
-    ["that has the host's own name", DID, documentOf(KEY.publicJwk, DID)],
-    ["by half of its name", `${DID}#a#b`, documentOf(KEY.publicJwk, "#a")],
+    ["of the host without a fragment", DID, documentOf(KEY.publicJwk, "#undefined")],
+    ["named like the host", DID, documentOf(KEY.publicJwk, DID)],
+    ["by half of its fragment", `${DID}#a#b`, documentOf(KEY.publicJwk, "#a")],
     ["of a path of the host", `${DID}:users:mallory#k`, documentOf(KEY.publicJwk, "#k")],
     ["of the host with a dot at its end", `${DID}.#k`, documentOf(KEY.publicJwk, "#k")],
     ["of the host in capitals", `${DID.replace("shop", "SHOP")}#k`, documentOf(KEY.publicJwk, "#k")],
@@ -125,35 +128,35 @@ describe("a JWS is taken for one key and its one algorithm", () => {
       "did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK#k",
       documentOf(KEY.publicJwk, "#k"),
     ],
-  ])("and not by a key %s", async (_, kid, document) => {
+  ])("It is not valid by a key %s", async (_, kid, document) => {
     expect(await isValid(jws(KEY, { ...HEADER, kid }, OFFER), document)).toBe(false);
   });
 
   test.each<[string, object]>([
     ["too short", { kty: "OKP", crv: "Ed25519", x: "AAAA" }],
-    ["on no curve", { kty: "EC", crv: "P-256", x: "A".repeat(43), y: "A".repeat(43) }],
-    ["of no known kind", { kty: "oct", k: "AAAA" }],
-  ])("a key that is %s is a document that cannot be read, and no crash", async (_, jwk) => {
+    ["not on its curve", { kty: "EC", crv: "P-256", x: "A".repeat(43), y: "A".repeat(43) }],
+    ["of an unknown type", { kty: "oct", k: "AAAA" }],
+  ])("A key that is %s makes the document unreadable, without a crash", async (_, jwk) => {
     await expect(check(jws(KEY, HEADER, OFFER), documentOf(jwk))).rejects.toThrow(InputError);
   });
 });
 
-describe("nothing may be taken for signed that is not", () => {
+describe("ambiguous input", () => {
   const twice = (text: string) => Buffer.from(text).toString("base64url");
   const parts = String(jws(KEY, HEADER, OFFER).signature).split(".") as [string, string, string];
   const reads = (signature: string, more = {}) => check({ format: "jws", signature, ...more });
 
   test.each<[string, () => Promise<unknown>, RegExp]>([
-    ["a payload beside a JWS", () => reads(parts.join("."), { payload: { ...OFFER, amount: "1" } }), /beside its JWS/],
+    ["a payload next to a JWS", () => reads(parts.join("."), { payload: { ...OFFER, amount: "1" } }), /beside its JWS/],
     ["padding", () => reads(`${parts.join(".")}==`), /base64url does not have/],
     ["a line break", () => reads(`${parts[0]}.${parts[1]}\n.${parts[2]}`), /base64url does not have/],
     [
-      "an algorithm named twice",
+      "a duplicate algorithm",
       () => reads([twice(`{"alg":"none","alg":"EdDSA","kid":"${KID}"}`), parts[1], parts[2]].join(".")),
       /duplicate/,
     ],
     [
-      "an amount named twice",
+      "a duplicate amount",
       () => reads([parts[0], twice(JSON.stringify(OFFER).replace("{", '{"amount":"1",')), parts[2]].join(".")),
       /duplicate/,
     ],
@@ -174,11 +177,11 @@ describe("nothing may be taken for signed that is not", () => {
       /53 bits/,
     ],
     [
-      "another site's name as its user",
+      "another site's name as the URL's user",
       () => check(jws(KEY, HEADER, { ...OFFER, resourceUrl: "https://trust.example@shop.example/haiku" })),
       /names a user/,
     ],
-  ])("%s is refused", async (_, given, reason) => {
+  ])("A document with %s is refused", async (_, given, reason) => {
     await expect(given()).rejects.toThrow(reason);
     await expect(given()).rejects.toThrow(InputError);
   });
@@ -194,7 +197,7 @@ describe("nothing may be taken for signed that is not", () => {
     ["https://ſhop.example/haiku", true],
     ["https://shöp.example/haiku", false],
     ["data:text/plain,https://shop.example/", false],
-  ])("the host speaks for %s: %s", async (resourceUrl, holds) => {
+  ])("The host covers %s: %s", async (resourceUrl, holds) => {
     expect(await isValid(jws(KEY, HEADER, { ...OFFER, resourceUrl }))).toBe(holds);
   });
 
@@ -205,7 +208,7 @@ describe("nothing may be taken for signed that is not", () => {
     ["amount", "0250000"],
     ["amount", "250000.0"],
     ["amount", `${2n ** 256n + 250_000n}`],
-  ])("terms are compared letter by letter: another %s is %s", async (name, value) => {
+  ])("Terms are compared character by character: another %s is %s", async (name, value) => {
     const signed = json(jws(KEY, HEADER, { ...OFFER, [name]: value }));
     const members = { [name]: String(OFFER[name]) };
     expect(await checkSigned("offer", signed, { at: 0, did, members })).toMatchObject({ valid: false });
@@ -215,7 +218,7 @@ describe("nothing may be taken for signed that is not", () => {
 describe("an EIP-712 signature", () => {
   const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
-  test("of an offer is none of a receipt, nor of another domain or chain", async () => {
+  test("A signature of an offer is not valid for a receipt, another domain, or another chain", async () => {
     const domains = [
       { name: "x402 receipt", version: "1", chainId: 1 },
       { name: "x402 offer", version: "1", chainId: 8453 },
@@ -233,7 +236,7 @@ describe("an EIP-712 signature", () => {
     expect(await isValid(await typed(named as never, "Offer", OFFER))).toBe(false);
   });
 
-  test("in any form that the account's own has says the same, and no other bytes say anything", async () => {
+  test("Every standard form of the signature is valid, and no other bytes are", async () => {
     const signed = await typed(seller, "Offer", OFFER);
     const { r, s, yParity } = parseSignature(signed.signature as `0x${string}`);
     const bytes = (v: number, one = r, other = s) => `${one}${other.slice(2)}${v.toString(16).padStart(2, "0")}`;
@@ -248,7 +251,7 @@ describe("an EIP-712 signature", () => {
       expect([other, await as(other)]).toEqual([other, false]);
   });
 
-  test("covers every member: with any of them changed it is not the payee's", async () => {
+  test("It covers every member, and is not the payee's with any of them changed", async () => {
     const signed = await typed(seller, "Offer", OFFER);
     const names = Object.keys(OFFER).filter((name) => name !== "version");
     await fc.assert(
@@ -262,15 +265,16 @@ describe("an EIP-712 signature", () => {
     );
   });
 
-  test("of a stranger in the payee's own letters is not the payee's", async () => {
+  test("A stranger's signature is not the payee's, and the payee's is in any letter case of its address", async () => {
     expect(await isValid(await typed(stranger, "Offer", OFFER))).toBe(false);
     expect(await isValid(await typed(seller, "Offer", { ...OFFER, payTo: seller.address.toLowerCase() }))).toBe(true);
   });
 });
 
 /**
- * The public conformance vectors for `offer-receipt` in the format JWS, version 2
- * (https://scvd.store/.well-known/conformance/offer-receipt-vectors.json). The kid is a label: their key is trusted.
+ * The public conformance vectors for `offer-receipt` in format JWS, version 2
+ * (https://scvd.store/.well-known/conformance/offer-receipt-vectors.json). The kid is a label, so their key is trusted
+ * directly.
  */
 const VECTOR_KEY = {
   kty: "OKP",
@@ -299,7 +303,7 @@ const VECTOR_RECEIPT = {
 };
 const GOOD = "I3V9b8co0MqWfOrg9NyUfw3FEx_5JZf1l4sb23XKyyNlNXIf1GTl979S1SbGfoluAtK2evPqSanpA9QBI7InAA";
 
-/** Header, payload and signature; null for a JWS without the third part. */
+/** Header, payload, and signature, which is null for a JWS without a third part. */
 type Vector = readonly [object, object, string | null];
 const checkVector = (kind: Kind, [header, payload, signature]: Vector) =>
   checkSigned(
@@ -329,7 +333,7 @@ describe("the public vectors", () => {
       ],
       false,
     ],
-  ])("%s is genuine", async (_, [kind, payload, signature], valid) => {
+  ])("The vector %s is genuine", async (_, [kind, payload, signature], valid) => {
     expect(await checkVector(kind, [VECTOR_HEADER, payload, signature])).toMatchObject({
       genuine: true,
       valid,
@@ -395,7 +399,7 @@ describe("the public vectors", () => {
     ],
     ["offer_two_segments", [VECTOR_HEADER, VECTOR_OFFER, null], /three parts/],
     ["offer_truncated_signature", [VECTOR_HEADER, VECTOR_OFFER, GOOD.slice(0, 43)], "unsigned"],
-  ])("%s is refused", async (name, vector, why) => {
+  ])("The vector %s is refused", async (name, vector, why) => {
     const kind = name.startsWith("receipt") ? "receipt" : "offer";
     if (why === "unsigned") {
       const { genuine, valid, checks } = await checkVector(kind, vector);

@@ -41,7 +41,7 @@ const GOOD = await offerOf();
 const did = JSON.stringify(DID);
 const check = (kind: Kind, signed: Json, expected: Partial<Expected> = {}) =>
   checkSigned(kind, signed, { at: AT, did, ...expected });
-/** The stock library signs by the machine's clock. */
+/** For signatures by the stock library, which uses the machine's clock. */
 const ANY_TIME = { at: 0 };
 const broken = async (...given: Parameters<typeof check>) => {
   const { valid, checks } = await check(...given);
@@ -49,7 +49,7 @@ const broken = async (...given: Parameters<typeof check>) => {
   return checks.filter(({ holds }) => !holds).map(({ statement }) => statement);
 };
 
-/** The JWS with its header or payload written again, and the signature as it was. */
+/** The JWS with its header or its payload rewritten and its signature unchanged. */
 function rewritten({ signature, ...rest }: JsonObject, part: 0 | 1, members: object): JsonObject {
   const parts = String(signature).split(".");
   const old = JSON.parse(Buffer.from(parts[part] ?? "", "base64url").toString());
@@ -58,25 +58,25 @@ function rewritten({ signature, ...rest }: JsonObject, part: 0 | 1, members: obj
 }
 
 describe("a JWS", () => {
-  test("of the resource's own host is valid, as offer and as receipt", async () => {
+  test("A JWS of the resource's own host is valid, as an offer and as a receipt", async () => {
     expect(await check("offer", await offerOf(), { members: TERMS })).toMatchObject({ valid: true });
     const members = { ...PAID, payer: PAID.payer.toLowerCase() };
     expect(await check("receipt", await receiptOf(), { members })).toMatchObject({ valid: true });
   });
 
-  test("by a key of another host is not, though that host lists the key and the signature is right", async () => {
+  test("A correct JWS by a key of another host that lists the key is not valid", async () => {
     const evil = didWeb("https://evil.example");
     const theirs = JSON.stringify(didDocument(evil, [STRANGER.publicJwk]));
     const failed = await broken("offer", await offerOf(signedBy(STRANGER, evil)), { did: theirs });
     expect(failed).toEqual(["the key is one of trust.example, the resource's host"]);
   });
 
-  test("by a key that the host does not list is not, even where it calls itself by that host", async () => {
+  test("A JWS by a key that the host does not list is not valid, even if it names that host", async () => {
     const failed = await broken("offer", await offerOf(signedBy(STRANGER)));
     expect(failed).toEqual(["the DID document lists the key", "the JWS verifies"]);
   });
 
-  test("whose header brings its own key is checked with the host's", async () => {
+  test("A JWS with an embedded key is checked with the host's key", async () => {
     const { kty, crv, x } = STRANGER.publicJwk;
     const forged = rewritten(await offerOf(signedBy(STRANGER)), 0, {
       kid: keyUrl(ISSUER, KEY.publicJwk),
@@ -85,11 +85,11 @@ describe("a JWS", () => {
     expect(await broken("offer", forged)).toEqual(["the JWS verifies"]);
   });
 
-  test("without the DID document is not valid", async () => {
+  test("A JWS without the DID document is not valid", async () => {
     expect(await broken("offer", await offerOf(), { did: undefined })).toContain("the DID document lists the key");
   });
 
-  test("that is over, or is for other terms, is not valid", async () => {
+  test("An expired JWS, or one for other terms, is not valid", async () => {
     expect(await broken("offer", await offerOf(), { at: AT + 400 })).toEqual(["the offer still holds"]);
     expect(await broken("offer", await offerOf(), { members: { amount: "1" } })).toEqual(["amount is 1"]);
   });
@@ -101,7 +101,7 @@ describe("a JWS", () => {
     ["an amount that is a number", rewritten(GOOD, 1, { amount: 1 }), /amount is 1; expected a string/],
     ["a time before 1970", rewritten(GOOD, 1, { validUntil: -1 }), /validUntil is -1; expected a number from 0/],
     ["no URL", rewritten(GOOD, 1, { resourceUrl: "haiku" }), /not a URL/],
-  ])("with %s is refused, and the error says why", async (_, signed, reason) => {
+  ])("A JWS with %s is refused with the reason", async (_, signed, reason) => {
     await expect(check("offer", signed)).rejects.toThrow(reason);
   });
 });
@@ -114,14 +114,14 @@ describe("an EIP-712 signature of the stock library", () => {
   const json = (signed: unknown): Json => JSON.parse(JSON.stringify(signed));
   const paid = `the signer is who is paid, ${seller.address}`;
 
-  test("is valid by who is paid, and by nobody else", async () => {
+  test("It is valid only if the payee signed it", async () => {
     expect(await check("offer", json(await offer()), { ...ANY_TIME, members: TERMS })).toMatchObject({ valid: true });
     expect(await broken("offer", json(await offer(stranger)), ANY_TIME)).toEqual([paid]);
     expect(await check("receipt", json(await receipt()), { payTo: seller.address })).toMatchObject({ valid: true });
     expect(await broken("receipt", json(await receipt(stranger)), { payTo: seller.address })).toEqual([paid]);
   });
 
-  test("of a receipt says nothing while nobody says who was to be paid", async () => {
+  test("A receipt proves nothing until the payee is known", async () => {
     expect(await broken("receipt", json(await receipt()))).toEqual(["the signer is who is paid, which is not known"]);
   });
 });
@@ -166,21 +166,21 @@ describe("the commands", async () => {
       { code: 0, shown: /^valid: "https:\/\/trust\.example\/test\/basic"/ },
     ],
     [
-      "a 402 that asks for more than was signed",
+      "a 402 that requests more than was signed",
       ["offer", "dearer.json", ...AT_SIGNING],
       { code: 1, shown: /NO {3}amount is 1000000/ },
     ],
-    ["a payment's answer with its offer", ["receipt", "paid.txt", "--offer", "402.txt"], { code: 0, shown: /^valid/ }],
+    ["a payment response with its offer", ["receipt", "paid.txt", "--offer", "402.txt"], { code: 0, shown: /^valid/ }],
     [
-      "an answer that names another transaction",
+      "a payment response that names another transaction",
       ["receipt", "moved.txt"],
       { code: 1, shown: /NO {3}transaction is 0xcdcd/ },
     ],
   ])("%s", async (_, args, { code, shown }) => {
-    expect(await run([...args, "--did", "did.json"])).toEqual({ code, text: expect.stringMatching(shown) });
+    expect(await run([...args, "They check %s", "did.json"])).toEqual({ code, text: expect.stringMatching(shown) });
   });
 
-  test("check with a key that is known from elsewhere, and tell what is over from what is not genuine", async () => {
+  test("They accept a known key, and distinguish an expired offer from one that is not genuine", async () => {
     const key = (jwk: object) => writeFile(join(folder, "key.json"), JSON.stringify(jwk));
     await key(KEY.publicJwk);
     expect(await run(["offer", "402.txt", "--key", "key.json", ...AT_SIGNING])).toMatchObject({ code: 0 });
@@ -194,7 +194,7 @@ describe("the commands", async () => {
     expect(unread).toMatchObject({ code: 2, text: expect.stringMatching(/trusted key is no public JWK/) });
   });
 
-  test("tell usage errors apart from what is not valid", async () => {
+  test("They distinguish usage errors from invalid documents", async () => {
     expect(await run(["offer", "nothing.json"])).toMatchObject({
       code: 2,
       text: expect.stringMatching(/No signed offer/),
@@ -204,7 +204,7 @@ describe("the commands", async () => {
   });
 });
 
-describe("the commands believe nothing that is not signed", async () => {
+describe("attacks on the commands", async () => {
   const folder = await folderForFile("verifier-attacks-");
   let files = 0;
   const file = async (value: object) => {
@@ -241,7 +241,7 @@ describe("the commands believe nothing that is not signed", async () => {
   const receipt = () => typed(seller, "Receipt", RECEIPT);
   const offer = (changes: Partial<Terms> = {}, by = seller) => typed(by, "Offer", { ...OFFER, ...changes } as Terms);
 
-  test("a receipt of a test network is none of the payment that the answer names", async () => {
+  test("A receipt from a test network does not belong to a payment on another network", async () => {
     const onTest = await typed(seller, "Receipt", { ...RECEIPT, network: SEPOLIA });
     const pay = ["--pay-to", seller.address];
     expect(await shown(checkReceipt, [await paid(onTest), ...pay])).toEqual([1, `network is ${BASE}`]);
@@ -254,7 +254,7 @@ describe("the commands believe nothing that is not signed", async () => {
     expect(await shown(checkReceipt, [bare, ...pay])).toEqual([0]);
   });
 
-  test("an offer beside a receipt counts by its own signature: nobody becomes the payee by naming himself", async () => {
+  test("An offer given with a receipt counts only with the payee's own signature", async () => {
     const forged = await offer({ payTo: stranger.address }, seller);
     const own = await typed(stranger, "Receipt", RECEIPT);
     const given = [await paid(own), "--offer", await file(forged)];
@@ -262,7 +262,7 @@ describe("the commands believe nothing that is not signed", async () => {
     expect(await shown(checkReceipt, [await paid(await receipt()), "--offer", await file(await offer())])).toEqual([0]);
   });
 
-  test("a receipt is compared with the offer of its network, and of its payee, whatever else was offered", async () => {
+  test("A receipt is compared with the offer of its network and payee among all offers", async () => {
     const terms = [{ network: SEPOLIA }, { payTo: stranger.address }, {}];
     const offers = await Promise.all(terms.map((change, index) => offer(change, index === 1 ? stranger : seller)));
     const all = await required(
@@ -275,7 +275,7 @@ describe("the commands believe nothing that is not signed", async () => {
     expect([code, failed]).toEqual([1, expect.arrayContaining([`resourceUrl is ${SHOP}/haiku`])]);
   });
 
-  test("an offer that names no entry of accepts is compared with the one that says the same, or else with the first", async () => {
+  test("An offer without an acceptIndex is compared with the matching entry, or else with the first", async () => {
     const at = ["--at", "1000"];
     const terms = accepts({ amount: "1" }, {});
     expect(await shown(checkOffer, [await required([await offer()], terms), ...at])).toEqual([0]);
@@ -286,7 +286,7 @@ describe("the commands believe nothing that is not signed", async () => {
   });
 
   test.each([[null], ["0"], [true], [[]], [-1], [0.5], [1], ["length"]])(
-    "acceptIndex %j names no entry",
+    "The acceptIndex %j names no entry",
     async (acceptIndex) => {
       const one = { ...(await offer()), acceptIndex };
       await expect(shown(checkOffer, [await required([one]), "--at", "1000"])).rejects.toThrow(

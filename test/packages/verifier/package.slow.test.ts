@@ -13,15 +13,15 @@ import { ALL_PASSES, facts } from "./score/facts.ts";
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const NAME = "agent-payment-trust-verifier";
 const DEPENDENCIES = ["@noble/hashes", "canonicalize", "jose"];
-/** Where the versions that it names lie in this project. */
+/** This project's folders of the versions that the package requires. */
 const FOLDERS = ["@noble/hashes", "canonicalize-4", "jose"];
 const call = promisify(execFile);
 
-/** A folder outside the project with nothing in it but what a user would have: the installed package and a document. */
+/** A folder outside the project that contains only what a user would have: the installed package and a document. */
 const home = await folderForFile("verifier-package-");
 const npm = (...args: string[]) => call("npm", args, { cwd: home });
 await packInto(home, "verifier");
-// The dependencies come from this project's own node_modules, so that no registry is needed.
+// The dependencies are linked from this project's node_modules, so no registry is needed.
 const dependencies = FOLDERS.map((name) => join(ROOT, "node_modules", name));
 await npm("pack", "--ignore-scripts", "--pack-destination", home, ...dependencies);
 const packed = (await readdir(home)).filter((name) => name.endsWith(".tgz"));
@@ -33,7 +33,7 @@ await writeFile(join(home, "jwks.json"), JSON.stringify(JWKS));
 const AT = ["--jwks", "jwks.json", "--at", SAMPLE_NOW.toISOString()];
 const npx = (...args: string[]) => call("npx", ["--no-install", NAME, ...args], { cwd: home });
 
-test("the packed tarball is JavaScript with declarations and needs three small packages only", async () => {
+test("The packed tarball is JavaScript with declarations and needs only three small packages", async () => {
   expect(packed).toHaveLength(1 + DEPENDENCIES.length);
   const installed = join(home, "node_modules", NAME);
   const files = (await readdir(installed, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
@@ -50,11 +50,11 @@ test("the packed tarball is JavaScript with declarations and needs three small p
   expect(modules.sort()).toEqual(["@noble", NAME, "canonicalize", "jose"]);
 });
 
-test("npx runs it in an empty folder: 0 for a valid credential", async () => {
+test("In an empty folder, npx exits with 0 for a valid credential", async () => {
   expect((await npx("credential.json", ...AT)).stdout).toMatch(/^valid, not verified: FAIL in scam\n/);
 });
 
-test("npx runs it in an empty folder: 1 for a changed one, 2 for wrong use", async () => {
+test("In an empty folder, npx exits with 1 for a changed credential and with 2 for wrong usage", async () => {
   await writeFile(join(home, "changed.json"), JSON.stringify({ ...SIGNED_CREDENTIAL, id: "https://trust.example/" }));
   await expect(npx("changed.json", ...AT)).rejects.toMatchObject({
     code: 1,
@@ -67,7 +67,7 @@ test("npx runs it in an empty folder: 1 for a changed one, 2 for wrong use", asy
   await expect(npx("credential.json")).rejects.toMatchObject({ code: 2, stderr: expect.stringMatching(/--issuer/) });
 });
 
-test("npx replays a risk score in an empty folder: 0 as it is, 1 with another score", async () => {
+test("In an empty folder, npx replays a risk score and exits with 0, or with 1 for another score", async () => {
   const document = await scoreDocument(facts({}, ALL_PASSES));
   await writeFile(join(home, "score.json"), JSON.stringify(document));
   expect((await npx("score", "score.json")).stdout).toMatch(/^same: /);
@@ -78,7 +78,7 @@ test("npx replays a risk score in an empty folder: 0 as it is, 1 with another sc
   });
 });
 
-test("a TypeScript program finds its types", async () => {
+test("A TypeScript program finds its types", async () => {
   const program = (type: string) => `import { parseKeySet, verifyDocument } from "${NAME}";
 const report = await verifyDocument("{}", { keys: await parseKeySet('{"keys":[]}'), issuer: "https://trust.example" });
 export const valid: ${type} = report.valid;\n`;

@@ -25,13 +25,13 @@ const DOCUMENTS = [
   { kind: "verdict", document: SIGNED_VERDICT },
 ];
 
-/** A JSON value written in one of the many ways: members in another order, white space, escapes. */
+/** A JSON value in one of many notations: members in another order, white space, escapes. */
 function rewrite(value: unknown, random: (below: number) => number): string {
   const space = () => ["", "", " ", "\n", "\t ", "\r\n"][random(6)] ?? "";
   if (typeof value === "string") {
     const escaped = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
     const body = JSON.stringify(value).replace(/[^"\\]/g, (char) => (random(8) === 0 ? escaped(char) : char));
-    // An escape inside an escape would be another text.
+    // An escape inside an escape would change the text.
     return JSON.parse(JSON.stringify(value)) === tryParse(body) ? body : JSON.stringify(value);
   }
   if (Array.isArray(value))
@@ -55,7 +55,7 @@ const tryParse = (text: string): unknown => {
 describe.each(DOCUMENTS)("a signed $kind", ({ document }) => {
   const bytes = Buffer.from(JSON.stringify(document));
 
-  test("with any one of its bytes flipped in the lowest bit, or taken out, is refused", async () => {
+  test("It is refused with any one byte removed or flipped in its lowest bit", async () => {
     expect((await verify(bytes)).valid).toBe(true);
     for (let at = 0; at < bytes.length; at++) {
       const flipped = await verify(bytes.with(at, (bytes[at] ?? 0) ^ 1));
@@ -68,7 +68,7 @@ describe.each(DOCUMENTS)("a signed $kind", ({ document }) => {
     }
   });
 
-  test("with members in another order, other white space and escapes is still valid", async () => {
+  test("It is still valid with members in another order, other white space, and escapes", async () => {
     await fc.assert(
       fc.asyncProperty(fc.infiniteStream(fc.nat(999)), async (stream) => {
         const text = rewrite(document, (below) => Number(stream.next().value) % below);
@@ -80,7 +80,7 @@ describe.each(DOCUMENTS)("a signed $kind", ({ document }) => {
   });
 });
 
-test("whatever JSON of safe numbers is signed verifies, and is handed back as it was", async () => {
+test("Any signed JSON with safe numbers verifies and is returned unchanged", async () => {
   const leaf = fc.oneof(fc.string({ unit: "grapheme" }), fc.maxSafeInteger(), fc.boolean(), fc.constant(null));
   const value = fc.object({ values: [leaf], maxDepth: 4, withNullPrototype: false });
   await fc.assert(
@@ -106,20 +106,20 @@ describe("freshness", () => {
     ["current", from],
     ["current", until - 1],
     ["expired", until],
-  ] as const)("is %s at %d, apart from the signature", async (state, at) => {
+  ] as const)("It is %s at %d, separately from the signature", async (state, at) => {
     const report = await verify(text, new Date(at));
     expect(report).toMatchObject({ valid: state === "current", signature: { valid: true }, freshness: { state } });
     expect(report.document).toEqual(SIGNED_CREDENTIAL);
   });
 
-  test("without an end is no_expiry from when the proof was made, however late", async () => {
+  test("A document without an end is no_expiry at any time after its proof", async () => {
     const report = await verify(JSON.stringify(SIGNED_VERDICT), new Date("2199-01-01T00:00:00Z"));
     expect(report).toMatchObject({ valid: true, freshness: { state: "no_expiry", from: SAMPLE_NOW.toISOString() } });
     const early = await verify(JSON.stringify(SIGNED_VERDICT), new Date(SAMPLE_NOW.getTime() - 60_001));
     expect(early).toMatchObject({ valid: false, freshness: { state: "not_yet_valid" } });
   });
 
-  test("judges by the clock when no time is given", async () => {
+  test("It uses the clock when no time is given", async () => {
     const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
     const anHourAgo = new Date(Date.now() - 3_600_000).toISOString();
     const report = async (validUntil: string) => {
@@ -134,7 +134,7 @@ describe("a key set", () => {
   const good = KEY.publicJwk;
   const set = (...keys: unknown[]) => JSON.stringify({ keys });
 
-  test("keeps its Ed25519 signature keys and leaves out the others", async () => {
+  test("It keeps its Ed25519 signature keys and ignores the others", async () => {
     const others = [
       { kty: "RSA", kid: "r" },
       { ...STRANGER.publicJwk, use: "enc" },
@@ -145,17 +145,17 @@ describe("a key set", () => {
   });
 
   test.each([
-    ["no JSON", "keys", /cannot be read/],
-    ["a list", "[]", /not a JWK Set/],
+    ["that is not JSON", "keys", /cannot be read/],
+    ["that is a list", "[]", /not a JWK Set/],
     ["without keys", "{}", /no array named keys/],
-    ["empty", set(), /no Ed25519 key/],
-    ["of others only", set({ kty: "RSA" }), /no Ed25519 key/],
+    ["without an entry", set(), /no Ed25519 key/],
+    ["with other keys only", set({ kty: "RSA" }), /no Ed25519 key/],
     ["with a private key", set({ ...good, d: "secret" }), /private key/],
     ["without a kid", set({ ...good, kid: undefined }), /usable kid and x/],
     ["with a short key", set({ ...good, x: "AAAA" }), /usable kid and x/],
-    ["that names a key id twice", set(good, { ...STRANGER.publicJwk, kid: good.kid }), /twice/],
-    ["that names a member twice", '{"keys":[],"keys":[]}', /duplicate member/],
-  ])("%s is the caller's mistake", async (_, text, message) => {
+    ["with a duplicate key id", set(good, { ...STRANGER.publicJwk, kid: good.kid }), /twice/],
+    ["with a duplicate member", '{"keys":[],"keys":[]}', /duplicate member/],
+  ])("A key set %s is the caller's mistake", async (_, text, message) => {
     await expect(parseKeySet(text)).rejects.toThrow(InputError);
     await expect(parseKeySet(text)).rejects.toThrow(message);
   });
@@ -169,7 +169,7 @@ describe("an issuer", () => {
     ["https://trust.example:8443", "did:web:trust.example%3A8443", "https://trust.example:8443"],
     ["http://localhost:4020", "did:web:localhost%3A4020", "http://localhost:4020"],
     ["did:web:localhost%3A4020", "did:web:localhost%3A4020", "http://localhost:4020"],
-  ])("%s is %s at %s", (text, did, origin) => expect(parseIssuer(text)).toEqual({ did, origin }));
+  ])("The issuer %s is %s at %s", (text, did, origin) => expect(parseIssuer(text)).toEqual({ did, origin }));
 
   test.each([
     "trust.example",
@@ -188,7 +188,7 @@ describe("an issuer", () => {
     "did:key:z6Mk",
     "",
     "\u001b[2J",
-  ])("%j is none", (text) => {
+  ])("The text %j is not an issuer", (text) => {
     expect(() => parseIssuer(text)).toThrow(InputError);
     expect(() => parseIssuer(text)).toThrow(/^[\x20-\x7e]+ is not an issuer/);
   });

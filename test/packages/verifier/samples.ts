@@ -20,7 +20,7 @@ export const SIGNER = createSigner(KEY, ISSUER);
 
 const issued = (time: string) => ({ issuedAt: new Date(time), validUntil: validUntil(new Date(time)) });
 
-/** A wallet with a pass and a failure that both count, and an expired pass. */
+/** A wallet with a PASS and a FAIL that both count, and an expired PASS. */
 const FACTS = {
   wallet: PASSING.wallet,
   activity: null,
@@ -41,7 +41,9 @@ export const credentialOf = (certificates: VerificationFacts["certificates"]) =>
 
 export const CREDENTIAL = credentialOf(FACTS.certificates);
 
-/** A document of another kind: no issuer, times, or subject of its own, and text that canonical JSON has rules for. */
+/**
+ * A document of another kind, without an issuer, times, or a subject, and with text that canonical JSON has rules for.
+ */
 const VERDICT = {
   "@context": ["https://www.w3.org/ns/credentials/v2"],
   verdict: "release",

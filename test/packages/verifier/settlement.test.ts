@@ -45,7 +45,7 @@ const expired = (time: bigint): Status => ({
   finalBlock: { number: 55, hash: HASH, time },
 });
 
-/** Signed by the service's key, whatever it says. */
+/** A statement with these contents, signed by the service's key. */
 function signed(status: Status, change: object = {}, request: Partial<StatementRequest> = {}): Promise<string> {
   const plain = { network: "eip155:8453", authorization, transaction: null, signature: null, signedAs: null } as const;
   const whole = { ...plain, ...request };
@@ -73,12 +73,12 @@ test.each([
   ["an end that a final block shows in its first second", expired(2_000n)],
   ["a cancellation", { status: "canceled", final: false, asOf, end: end(1_500n) }],
   ["a nonce that paid for something else", { ...settled(2_000n), status: "replaced" }],
-  ["what is pending", { status: "pending", final: false, asOf, window: "open" }],
-] as [string, Status][])("%s is valid", async (_, status) => {
+  ["a pending payment", { status: "pending", final: false, asOf, window: "open" }],
+] as [string, Status][])("The statement of %s is valid", async (_, status) => {
   expect(await check(signed(status), { authorization })).toMatchObject({ valid: true });
 });
 
-test("what does not follow from what it names is not valid, although the service signed it", async () => {
+test("A signed statement that does not follow from its own facts is not valid", async () => {
   const transfer = "the transfer is the authorization's, in its window";
   expect(await broken(signed(settled(1_000n)))).toEqual([transfer]);
   expect(await broken(signed(settled(2_000n)))).toEqual([transfer]);
@@ -90,7 +90,7 @@ test("what does not follow from what it names is not valid, although the service
   expect(await broken(signed(settled(1_500n), { settlement: {} }))).toHaveLength(2);
 });
 
-test("it must be about the authorization that is expected, in all of its members", async () => {
+test("It must be about the expected authorization, in all of its members", async () => {
   const text = await signed(expired(2_000n), {}, { signedAs: "TransferWithAuthorization" });
   expect(await check(text, { authorization })).toMatchObject({ valid: true, document: { conditional_on: null } });
   for (const name of Object.keys(authorization))
@@ -98,7 +98,7 @@ test("it must be about the authorization that is expected, in all of its members
   await expect(check(text, { authorization: { from: authorization.from } })).rejects.toThrow("has no to");
 });
 
-test("what the payer is said to have signed is computed again, and its signer recovered", async () => {
+test("The payer's stated signature is recomputed and its signer recovered", async () => {
   const payer = privateKeyToAccount(`0x${"31".repeat(32)}`);
   const own = { ...authorization, from: payer.address.toLowerCase() as Hex } as const;
   const message = { ...own, value: 250_000n, validAfter: 1_000n, validBefore: 2_000n };
@@ -111,11 +111,11 @@ test("what the payer is said to have signed is computed again, and its signer re
     expect(await broken(text, { signature: wrong })).toEqual([byKey]);
 
   const digest = "its digest is that of its authorization";
-  const { signature: said } = JSON.parse(text);
+  const { signature: stated } = JSON.parse(text);
   for (const change of [{ digest: HASH }, { primary_type: "ReceiveWithAuthorization" }, { primary_type: "Permit" }])
     expect(
       await broken(
-        signed(expired(2_000n), { conditional_on: null, signature: { ...said, ...change } }, { authorization: own }),
+        signed(expired(2_000n), { conditional_on: null, signature: { ...stated, ...change } }, { authorization: own }),
       ),
     ).toEqual([digest]);
   expect(await broken(signed(expired(2_000n)), { signature })).toEqual([
@@ -123,13 +123,13 @@ test("what the payer is said to have signed is computed again, and its signer re
   ]);
 });
 
-test("another's signature or a changed word is refused", async () => {
+test("Another issuer's signature or a changed word is refused", async () => {
   const text = await signed(settled(1_500n));
   expect((await check(text.replace('"settled"', '"expired"'))).signature).toMatchObject({ code: "jws_mismatch" });
   expect((await check(text, { issuer: "https://other.example" })).signature).toMatchObject({ code: "issuer_mismatch" });
 });
 
-test("the command says so, offline", async () => {
+test("The command checks statements offline", async () => {
   const write = async (name: string, text: string) => {
     await writeFile(join(folder, name), text);
     return join(folder, name);

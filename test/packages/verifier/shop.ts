@@ -3,7 +3,7 @@ import { didDocument, didWeb, keyUrl } from "../../../api/platform/signing/did.t
 import type { Terms } from "../../support/arbiter/signed-terms.ts";
 import { KEY } from "./samples.ts";
 
-/** A shop's offer and its receipt, for those who attack them. */
+/** A shop's offer and receipt, for tests that attack them. */
 
 export const SHOP = "https://shop.example";
 export const DID = didWeb(SHOP);
@@ -32,5 +32,5 @@ export const RECEIPT: Terms = {
   issuedAt: 1_500,
   transaction: TX,
 };
-/** The document of its host. */
+/** The DID document of the shop's host. */
 export const did = JSON.stringify(didDocument(DID, [KEY.publicJwk]));

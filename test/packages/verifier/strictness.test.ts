@@ -15,44 +15,53 @@ async function expectRefused(source: string | Uint8Array, code: string, issuer?:
   });
 }
 
-test("the document that every case below departs from is valid", async () => {
+test("The document that every case below is derived from is valid", async () => {
   for (const issuer of [undefined, BASE_URL, ISSUER])
     expect(await verify(GOOD, issuer)).toMatchObject({ valid: true, signature: { valid: true, issuer: ISSUER } });
 });
 
-describe("text that programs could read differently is refused", () => {
-  test.each(NOT_STRICT)("%s", (_, source) => expectRefused(source, "malformed_json"));
+describe("text that programs could read differently", () => {
+  test.each(NOT_STRICT)("A text with %s is refused", (_, source) => expectRefused(source, "malformed_json"));
 
-  test.each(NAMED_TWICE)("a member named twice %s", (_, source) => expectRefused(source, "duplicate_key"));
+  test.each(NAMED_TWICE)("A text with a duplicate member %s is refused", (_, source) =>
+    expectRefused(source, "duplicate_key"),
+  );
 });
 
-describe("a proof is refused for", () => {
-  test.each(FORGERIES)("%s: %s", (code, _, forgery) => expectRefused(JSON.stringify(forge(forgery)), code));
+describe("a malformed proof", () => {
+  test.each(FORGERIES)("It is refused as %s for %s", (code, _, forgery) =>
+    expectRefused(JSON.stringify(forge(forgery)), code),
+  );
 });
 
-describe("a document is refused", () => {
-  test.each(["[]", "null", '"text"', "1"])("that is %s", (text) => expectRefused(text, "malformed_document"));
+describe("a refused document", () => {
+  test.each(["[]", "null", '"text"', "1"])("The document %s is refused", (text) =>
+    expectRefused(text, "malformed_document"),
+  );
 
-  test("without a proof", () => expectRefused(JSON.stringify(CREDENTIAL), "malformed_document"));
+  test("A document without a proof is refused", () => expectRefused(JSON.stringify(CREDENTIAL), "malformed_document"));
 
-  test.each([[[forge().proof]], ["text"], [null], [[]]])("with the proof %j", (proof) =>
+  test.each([[[forge().proof]], ["text"], [null], [[]]])("A document with the proof %j is refused", (proof) =>
     expectRefused(JSON.stringify({ ...forge(), proof }), "malformed_proof"),
   );
 
-  test("that another key signed, even one that names itself correctly", async () => {
+  test("A document that another key signed is refused, even if it names that key", async () => {
     const { kid } = STRANGER.publicJwk;
     const options = { verificationMethod: `${ISSUER}#${kid}` };
     const strange = forge({ header: { alg: "EdDSA", kid }, options, jwsKey: STRANGER, valueKey: STRANGER });
     await expectRefused(JSON.stringify(strange), "unknown_key");
   });
 
-  test.each(["constructor", "__proto__", "toString"])("whose key id is %s, a name that objects have", (kid) => {
-    const options = { verificationMethod: `${ISSUER}#${kid}` };
-    return expectRefused(JSON.stringify(forge({ header: { alg: "EdDSA", kid }, options })), "unknown_key");
-  });
+  test.each(["constructor", "__proto__", "toString"])(
+    "A document with the key id %s, which every object has, is refused",
+    (kid) => {
+      const options = { verificationMethod: `${ISSUER}#${kid}` };
+      return expectRefused(JSON.stringify(forge({ header: { alg: "EdDSA", kid }, options })), "unknown_key");
+    },
+  );
 
   test.each(["https://other.example", "did:web:trust.example%3A8443", "http://localhost:4020"])(
-    "that comes from another issuer than %s",
+    "A document is refused if the expected issuer is %s",
     (issuer) => expectRefused(GOOD, "issuer_mismatch", issuer),
   );
 });

@@ -24,7 +24,7 @@ const site = await startSite();
 afterAll(() => site.close());
 beforeEach(() => showDocument(site));
 
-/** The members of a verdict that it is decided again by. */
+/** The members of a verdict from which it is decided again. */
 async function verdictOn(given: Case) {
   const conditions = await conditionsOf(given);
   const { verdict, facts } = await evidenceOn(site, { receipt: null, ...given, ...conditions });
@@ -42,7 +42,7 @@ type Verdict = Awaited<ReturnType<typeof verdictOn>>;
 
 const ROWS = [...REFUNDED, ...RELEASED, ...ESCALATED].map(([title, given]) => [title, given] as const);
 
-test.each(ROWS)("every verdict follows from its own evidence: %s", async (_, given) => {
+test.each(ROWS)("Every verdict follows from its own evidence: %s", async (_, given) => {
   const document = await verdictOn(await given());
   expect(await replayVerdict(JSON.stringify(document))).toMatchObject({
     same: true,
@@ -51,9 +51,9 @@ test.each(ROWS)("every verdict follows from its own evidence: %s", async (_, giv
   });
 });
 
-describe("a verdict that its evidence does not give", () => {
+describe("a verdict that its evidence does not support", () => {
   const dear = () => verdictOn({ chain: { [BASE.id]: paidBy(DEAR) } });
-  /** The verdict with the facts of one name changed. */
+  /** The verdict with one named fact changed. */
   const withFact = (document: Verdict, name: string, changes: object): Verdict => ({
     ...document,
     facts: document.facts.map((fact) => (fact.fact === name ? { ...fact, ...changes } : fact)),
@@ -61,29 +61,29 @@ describe("a verdict that its evidence does not give", () => {
 
   test.each<[string, (document: Verdict) => object, RegExp]>([
     [
-      "says another verdict",
+      "with another verdict",
       (one) => ({ ...one, verdict: "release" }),
       /verdict is release, the evidence gives refund/,
     ],
-    ["has another amount", (one) => withFact(one, "transfer", { value: "250000" }), /evidence gives release/],
+    ["with another amount", (one) => withFact(one, "transfer", { value: "250000" }), /evidence gives release/],
     [
-      "is of another claimant",
+      "with another claimant",
       (one) => withFact(one, "offer_breach_claim", { claimant: BASE.usdc.address }),
       /escalate/,
     ],
+    ["with an invalid signature", (one) => withFact(one, "offer_breach_claim", { receipt: one.facts[0]?.offer }), /./],
     [
-      "has a signature that does not hold",
-      (one) => withFact(one, "offer_breach_claim", { receipt: one.facts[0]?.offer }),
-      /./,
+      "with a transaction that is not final",
+      (one) => withFact(one, "transaction", { outcome: "not_final" }),
+      /evidence gives escalate/,
     ],
-    ["is not final", (one) => withFact(one, "transaction", { outcome: "not_final" }), /evidence gives escalate/],
-    ["is about other conditions", (one) => ({ ...one, conditions_sha256: "00".repeat(32) }), /that of the claim is/],
+    ["with other conditions", (one) => ({ ...one, conditions_sha256: "00".repeat(32) }), /that of the claim is/],
     [
-      "hides a condition",
+      "with a hidden condition",
       (one) => ({ ...one, facts: one.facts.filter(({ condition }) => condition !== "time") }),
       /"time" is missing/,
     ],
-  ])("%s", async (_, change, reason) => {
+  ])("A verdict %s is found out", async (_, change, reason) => {
     const text = JSON.stringify(change(await dear()));
     const found = await replayVerdict(text).then(
       ({ same, differences }) => [same, differences.join("\n")],
@@ -97,11 +97,11 @@ describe("a verdict that its evidence does not give", () => {
     ["another version", { policy_version: 1 }, /only offer-breach by version 2/],
     ["another document", { type: "VerifiableCredential" }, /not a verdict/],
     ["no claim", { facts: [] }, /does not publish its one claim/],
-  ])("cannot be told of %s", async (_, members, reason) => {
+  ])("A verdict of %s cannot be replayed", async (_, members, reason) => {
     await expect(replayVerdict(JSON.stringify({ ...(await dear()), ...members }))).rejects.toThrow(reason);
   });
 
-  test("and the command says so: 0 the same, 1 another, 2 no such document", async () => {
+  test("The command exits with 0 for the same verdict, 1 for another one, and 2 for no such document", async () => {
     const folder = await folderForFile("verifier-verdicts-");
     const document = await dear();
     const run = async (name: string, content: object) => {

@@ -7,7 +7,7 @@ import { parseScoreFacts } from "../../../../packages/verifier/src/score/parse-f
 import { score } from "../../../../packages/verifier/src/score/score.ts";
 import { ALL_PASSES, anyFacts, buyerDays, certificate, facts, outcomes, transaction } from "./facts.ts";
 
-// Every number here is the rule's own, written out again: a changed band must change a row.
+// The numbers repeat the rule's own, so that a changed band must change a row.
 
 const asJson = (given: unknown) => JSON.parse(JSON.stringify(given));
 const judged = (...given: Parameters<typeof outcomes>) =>
@@ -22,12 +22,12 @@ test.each([
   [5, 3],
   [6, 3],
   [1_000, 3],
-])("releases of %i buyers give %i points, on however many days", (buyers, points) => {
+])("Releases to %i buyers give %i points, on any number of days", (buyers, points) => {
   expect(judged([buyers, buyers], [0, 0])).toMatchObject({ points, max: 3 });
   expect(judged([buyers, buyers * 90], [0, 0]).points).toBe(points);
 });
 
-describe("refunds take points by their share of the buyer-days", () => {
+describe("refunds and their share of the buyer-days", () => {
   test.each([
     [96, 5, 0, 4],
     [95, 5, -1, 5],
@@ -43,13 +43,16 @@ describe("refunds take points by their share of the buyer-days", () => {
     [1_901, 100, 0, 4],
     [1_900, 100, -1, 5],
     [100, 100, -6, 50],
-  ])("of %i released and %i refunded: %i, at %i percent", (...[released, refunded, taken, percent]) => {
-    const { points, facts } = judged([Math.min(released, 5), released], [5, refunded]);
-    expect(points).toBe((released === 0 ? 0 : 3) + taken);
-    expect(facts.at(-1)).toMatchObject({ kind: "refunds", percent, counts: taken < 0, days: refunded });
-  });
+  ])(
+    "With %i buyer-days released and %i refunded, the points change by %i at %i percent",
+    (...[released, refunded, taken, percent]) => {
+      const { points, facts } = judged([Math.min(released, 5), released], [5, refunded]);
+      expect(points).toBe((released === 0 ? 0 : 3) + taken);
+      expect(facts.at(-1)).toMatchObject({ kind: "refunds", percent, counts: taken < 0, days: refunded });
+    },
+  );
 
-  test("but none for fewer than 5 buyers, however often they come", () => {
+  test("Fewer than 5 buyers lose no points, on any number of days", () => {
     expect(judged([0, 0], [4, 360]).points).toBe(0);
     expect(judged([0, 0], [4, 360]).facts).toEqual([
       {
@@ -66,7 +69,7 @@ describe("refunds take points by their share of the buyer-days", () => {
   });
 });
 
-test("one more buyer-day of releases never lowers the score, one more of refunds never raises it", () => {
+test("Another buyer-day of releases never lowers the score, and another of refunds never raises it", () => {
   fc.assert(
     fc.property(anyFacts, buyerDays(40), buyerDays(20), (given, released, refunded) => {
       const at = (...escrow: Parameters<typeof outcomes>) =>
@@ -82,7 +85,7 @@ test("one more buyer-day of releases never lowers the score, one more of refunds
   );
 });
 
-test("a release and a refund are evidence, and refunds never take the score below zero", () => {
+test("A release and a refund are evidence, and refunds never take the score below zero", () => {
   const given = facts({ escrow: outcomes([1, 1], [5, 9]) }, [certificate("basic")]);
   expect(score(given)).toMatchObject({ score: 21 });
   expect(score(given).evidence.slice(1)).toEqual([
@@ -113,7 +116,7 @@ describe("the facts", () => {
     [{ refunded_buyers: -1 }, /refunded_buyers is -1; expected a whole number of at least 0$/],
     [{ buyers: undefined }, /buyers is nothing; expected/],
     [{ releases: 1 }, /inputs\.chain\.escrow has an unknown member "releases"$/],
-  ])("that contradict each other are refused: %j", (changed, said) => expect(refusal(changed)).toMatch(said));
+  ])("Contradicting facts are refused: %j", (changed, message) => expect(refusal(changed)).toMatch(message));
 });
 
 const PASS: SellerExam = {
@@ -134,7 +137,7 @@ const FAIL: SellerExam = {
 const KNOWN = facts({}, ALL_PASSES);
 
 describe("exams of sellers", () => {
-  test("change nothing of a score but the facts beside escrow outcomes, and their pages", () =>
+  test("They change nothing in a score except the facts of escrow outcomes and their pages", () =>
     fc.assert(
       fc.property(anyFacts, fc.subarray([PASS, FAIL]), (given, seller_exams) => {
         const { components: known, evidence: pages, ...without } = score(given);
@@ -143,8 +146,8 @@ describe("exams of sellers", () => {
         const { escrow_outcomes, ...others } = components;
         const { escrow_outcomes: outcomes, ...othersWithout } = known;
         expect(others).toEqual(othersWithout);
-        const told = seller_exams.map(({ id: _, ...exam }) => expect.objectContaining({ counts: false, ...exam }));
-        expect(escrow_outcomes).toEqual({ ...outcomes, facts: [...outcomes.facts, ...told] });
+        const expected = seller_exams.map(({ id: _, ...exam }) => expect.objectContaining({ counts: false, ...exam }));
+        expect(escrow_outcomes).toEqual({ ...outcomes, facts: [...outcomes.facts, ...expected] });
         const named = (one: (typeof evidence)[number]) =>
           !seller_exams.some(({ url }) => "url" in one && one.url === url);
         expect(evidence.filter(named)).toEqual(pages);
@@ -153,7 +156,7 @@ describe("exams of sellers", () => {
       { numRuns: 100 },
     ));
 
-  test("are the same in any order", async () => {
+  test("They give the same document in any order", async () => {
     const [one, other] = [
       [PASS, FAIL],
       [FAIL, PASS],
@@ -166,13 +169,13 @@ describe("exams of sellers", () => {
   test.each([
     ["2026-11-25T09:30:00.000Z", false],
     ["2026-11-25T09:30:00.001Z", true],
-  ])("that are valid until %s are fresh at 09:30: %s", (valid_until, fresh) => {
+  ])("An exam that is valid until %s is fresh at 09:30: %s", (valid_until, fresh) => {
     const as_of = "2026-11-25T09:30:00.000Z";
     const { components } = score({ ...KNOWN, as_of, seller_exams: [{ ...PASS, valid_until }] });
     expect(components.escrow_outcomes.facts).toMatchObject([{ kind: "seller_exam", fresh }]);
   });
 
-  test("are read back as they were written", () =>
+  test("They are parsed as they were written", () =>
     expect(parseScoreFacts(asJson({ ...KNOWN, seller_exams: [PASS, FAIL] }))).toEqual({
       ...KNOWN,
       seller_exams: [PASS, FAIL],
@@ -180,23 +183,23 @@ describe("exams of sellers", () => {
 
   test.each<[string, unknown, string]>([
     ["no list", {}, "inputs.seller_exams is "],
-    ["two of one result", [PASS, PASS], "inputs.seller_exams[1] repeats"],
+    ["two with one result", [PASS, PASS], "inputs.seller_exams[1] repeats"],
     ["another member", [{ ...PASS, points: 3 }], 'inputs.seller_exams[0] has an unknown member "points"'],
     [
-      "one that no file gave consent to",
+      "an exam without the consent file",
       [{ ...FAIL, control: "signature" }],
       'inputs.seller_exams[0].control is "signature"; expected',
     ],
     ["a FAIL with a level", [{ ...FAIL, level: "safe" }], "inputs.seller_exams[0].level: expected"],
-    ["a PASS without one", [{ ...PASS, level: null }], "inputs.seller_exams[0].level: expected"],
+    ["a PASS without a level", [{ ...PASS, level: null }], "inputs.seller_exams[0].level: expected"],
     [
-      "one that never counted",
+      "an exam that never counted",
       [{ ...PASS, valid_until: PASS.issued_at }],
       "inputs.seller_exams[0].valid_until: expected",
     ],
     ["an origin with a path", [{ ...PASS, origin: "https://seller.example/a" }], "inputs.seller_exams[0].origin is "],
     [
-      "an origin with a name in it",
+      "an origin with a user name",
       [{ ...PASS, origin: "https://me@seller.example" }],
       "inputs.seller_exams[0].origin is ",
     ],
@@ -206,7 +209,7 @@ describe("exams of sellers", () => {
       "inputs.seller_exams[0].origin is ",
     ],
     ["a page that is a script", [{ ...PASS, url: "javascript:alert(1)" }], "inputs.seller_exams[0].url is "],
-  ])("with %s are refused", (_, seller_exams, reason) =>
+  ])("Exams with %s are refused", (_, seller_exams, reason) =>
     expect(() => parseScoreFacts(asJson({ ...KNOWN, seller_exams }))).toThrow(reason),
   );
 });

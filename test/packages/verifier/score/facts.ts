@@ -17,11 +17,11 @@ export const FUNDER = "0x00000000000000000000000000000000000000f0";
 
 const account = (n: number) => `0x${n.toString(16).padStart(40, "0")}` as const;
 export const transaction = (n: number) => `0x${n.toString(16).padStart(64, "0")}` as const;
-/** The instant this many milliseconds before `AS_OF`. */
+/** The instant this number of milliseconds before `AS_OF`. */
 export const before = (ms: number): string => new Date(Date.parse(AS_OF) - ms).toISOString();
 export const daysAgo = (days: number): string => before(days * DAY_MS);
 
-/** One issued this many days ago, valid for 30 days. */
+/** A certificate that was issued this number of days ago and is valid for 30 days. */
 export function certificate(
   product: Product,
   { result = "pass", age = 1, reversed = false }: { result?: "pass" | "fail"; age?: number; reversed?: boolean } = {},
@@ -38,7 +38,7 @@ export function certificate(
   };
 }
 
-/** One that counts as independent. */
+/** A payee that counts as independent. */
 export const payee = (n: number, facts: Partial<PayeeFact> = {}): PayeeFact => ({
   payee: account(0x1000 + n),
   value: "50000",
@@ -55,7 +55,7 @@ export const payee = (n: number, facts: Partial<PayeeFact> = {}): PayeeFact => (
 
 export const payees = (count: number): readonly PayeeFact[] => Array.from({ length: count }, (_, n) => payee(n));
 
-/** Payments on these days: how many, and their sum in atomic USDC. */
+/** Payments by day: their number, and their sum in atomic USDC. */
 export const payments = (
   ...entries: readonly (readonly [at: string, count: number, value: number])[]
 ): PaymentFacts => {
@@ -66,7 +66,7 @@ export const payments = (
   };
 };
 
-/** Releases and refunds: how many buyers, and their buyer-days. */
+/** Releases and refunds, each as the number of buyers and of buyer-days. */
 export const outcomes = (
   [buyers, release_days]: readonly [number, number],
   [refunded_buyers, refund_days]: readonly [number, number] = [0, 0],
@@ -79,7 +79,7 @@ export const outcomes = (
   last_refund_tx: refund_days > 0 ? transaction(3) : null,
 });
 
-/** A wallet that has done nothing but what is given. */
+/** A wallet with only the given facts. */
 export const facts = (
   chain: Partial<ChainFacts> = {},
   certificates: readonly CertificateFact[] = [],
@@ -106,7 +106,7 @@ export const facts = (
 
 export const ALL_PASSES = [certificate("suite"), certificate("scam"), certificate("recipient")];
 
-// Each item's place in its list makes it unlike the others: a search for distinct ones would be slow.
+// Each item depends on its index, so items are distinct without a slow search for distinct ones.
 
 const certificates: fc.Arbitrary<readonly CertificateFact[]> = fc
   .array(
@@ -120,7 +120,7 @@ const certificates: fc.Arbitrary<readonly CertificateFact[]> = fc
   )
   .map((all) => all.map(({ product, ...rest }, n) => ({ ...certificate(product, rest), id: `certificate-${n}` })));
 
-/** Certificates of a kind that leaves every tier open. */
+/** Certificates with which every tier is possible. */
 const passes = fc.tuple(...PRODUCT_MENU.map((product) => fc.nat(29).map((age) => certificate(product, { age }))));
 
 const paymentsOfWindow: fc.Arbitrary<PaymentFacts> = fc
@@ -133,7 +133,7 @@ const paymentsOfWindow: fc.Arbitrary<PaymentFacts> = fc
     ),
   );
 
-/** Of a few addresses, so that payees and funders meet. */
+/** Few addresses, so that payees and funders coincide. */
 const someone = fc.nat(64).map((n) => payee(n).payee);
 const funder = fc.oneof(fc.constant(null), fc.constant(FUNDER), someone);
 
@@ -164,11 +164,11 @@ const payeesOf = (minLength: number, maxLength: number): fc.Arbitrary<readonly P
 
 const honestPayees = fc.nat(64).map((count) => Array.from({ length: count }, (_, n) => payee(n)));
 
-/** Buyers, and their buyer-days. */
+/** Numbers of buyers and of buyer-days. */
 export const buyerDays = (most: number) =>
   fc.tuple(fc.nat(most), fc.nat(4 * most)).map(([buyers, more]) => [buyers, buyers && buyers + more] as const);
 
-/** Facts that an index and a service could have, from an unknown wallet to one of rank. */
+/** Facts that an index and a service can produce, from an unknown wallet to a top one. */
 export const anyFacts: fc.Arbitrary<ScoreFacts> = fc
   .record({
     certificates: fc.oneof(certificates, passes),
@@ -199,7 +199,7 @@ export const shuffled = (given: ScoreFacts): fc.Arbitrary<ScoreFacts> => {
     }));
 };
 
-/** What the index says after one more payment of 0.05 USD, at `as_of`, to a payee that is independent. */
+/** The index's facts after one more payment of 0.05 USD, at `as_of`, to an independent payee. */
 export function afterHonestPayment(given: ScoreFacts, { to, evicted }: { to: PayeeFact; evicted: number }): ScoreFacts {
   const { payments: made, payees } = given.chain;
   const today = dayOf(given.as_of);

@@ -23,7 +23,7 @@ const written = (path: Path) =>
     .join("")
     .slice(1);
 
-/** Every place in a value, itself aside. */
+/** Every path in a value, without the empty one. */
 const placesIn = (value: Json, path: Path = []): readonly Path[] => {
   const inside = Array.isArray(value) ? [...value.entries()] : isObject(value) ? Object.entries(value) : [];
   return inside.flatMap(([name, part]) => [[...path, name], ...placesIn(part, [...path, name])]);
@@ -31,7 +31,7 @@ const placesIn = (value: Json, path: Path = []): readonly Path[] => {
 const at = (value: Json, path: Path): Json =>
   path.reduce<Json>((part, name) => (part as Record<string | number, Json>)[name] ?? null, value);
 
-/** The facts with another value in one place; undefined takes the member out. */
+/** The facts with another value at one path. `undefined` removes the member. */
 function changed(path: Path, value: Json | undefined, given: unknown = full): Json {
   const copy = asJson(given);
   const [name, holder] = [path.at(-1) ?? "", at(copy, path.slice(0, -1)) as Record<string | number, Json>];
@@ -55,24 +55,24 @@ const members = places.filter((path) => typeof path.at(-1) === "string");
 const objects = [[], ...places.filter((path) => isObject(at(asJson(full), path)))];
 const leaves = places.filter((path) => typeof at(asJson(full), path) !== "object");
 
-test("what is written is read back, in either scope", () => {
+test("The parser returns what was written, in either scope", () => {
   expect(parse(full)).toEqual(full);
   expect(places.length).toBeGreaterThan(60);
 });
 
 test.each(members.map((path) => [written(path), path] as const))(
-  "without %s it is refused by that name",
+  "Facts without %s are refused by that name",
   (name, path) => expect(refusal(changed(path, undefined))).toMatch(`${name} is nothing; expected`),
 );
 
-test.each(objects.map((path) => [written(path), path] as const))("a strange member of %s is refused", (name, path) => {
+test.each(objects.map((path) => [written(path), path] as const))("An unknown member of %s is refused", (name, path) => {
   expect(refusal(changed([...path, "more"], 1))).toBe(`${name} has an unknown member "more"`);
   const proto = JSON.parse(JSON.stringify(changed([...path, "more"], 1)).replace('"more"', '"__proto__"'));
   expect(refusal(proto)).toBe(`${name} has an unknown member "__proto__"`);
 });
 
 test.each(places.map((path) => [written(path), path] as const))(
-  "%s of another kind is refused by that name",
+  "A %s of another type is refused by that name",
   (name, path) => {
     const is = at(asJson(full), path);
     const others: readonly Json[] = [
@@ -84,7 +84,7 @@ test.each(places.map((path) => [written(path), path] as const))(
   },
 );
 
-test.each(leaves.map((path) => [written(path), path] as const))("%s is read in one form only", (name, path) => {
+test.each(leaves.map((path) => [written(path), path] as const))("The member %s has only one form", (name, path) => {
   const is = at(asJson(full), path);
   const others: readonly Json[] =
     typeof is === "number" ? [-1, 1.5, 2 ** 53] : ["", ` ${is}`, `${is}\n`, `${String(is).toUpperCase()}!`];
@@ -94,35 +94,35 @@ test.each(leaves.map((path) => [written(path), path] as const))("%s is read in o
 test.each([
   ["a wallet in mixed case", ["wallet"], "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"],
   ["a time without milliseconds", ["as_of"], "2026-11-25T09:30:00Z"],
-  ["a time of another zone", ["as_of"], "2026-11-25T09:30:00.000+01:00"],
-  ["a time of a year of six digits", ["as_of"], "+010000-01-01T00:00:00.000Z"],
+  ["a time in another zone", ["as_of"], "2026-11-25T09:30:00.000+01:00"],
+  ["a time with a six-digit year", ["as_of"], "+010000-01-01T00:00:00.000Z"],
   ["a day that does not exist", ["chain", "payments", "days", 0, "day"], "2026-11-31"],
   ["an amount with a leading zero", ["chain", "payees", 0, "value"], "050000"],
   ["an amount in dollars", ["chain", "payees", 0, "value"], "0.05"],
   ["a negative amount", ["chain", "payees", 0, "returned"], "-1"],
-  ["a page that is no web address", ["certificates", 0, "url"], "javascript:alert(1)"],
+  ["a page that is not a web address", ["certificates", 0, "url"], "javascript:alert(1)"],
   ["an unknown product", ["certificates", 0, "product"], "toString"],
   ["an unknown result", ["certificates", 0, "result"], "PASS"],
   ["an unknown scope", ["chain", "scope"], "watched"],
-  ["a chain by its name", ["chain", "network"], "base"],
+  ["a chain's name", ["chain", "network"], "base"],
   ["a day without a payment", ["chain", "payments", "days", 0, "count"], 0],
   ["no count of funders", ["chain", "payees", 1, "other_funders"], null],
-] as const)("%s is refused", (_, path, value) =>
+] as const)("Facts with %s are refused", (_, path, value) =>
   expect(refusal(changed(path, value))).toMatch(`${written(path)} is ${JSON.stringify(value)}; expected`),
 );
 
-test("an index that did not answer is not a history", () =>
+test("An index without a response is not a history", () =>
   expect(refusal(changed(["chain"], null))).toBe("inputs.chain is null; expected an object"));
 
-describe("facts that contradict each other are refused", () => {
+describe("contradicting facts", () => {
   const withChain = (chain: Partial<ChainFacts>) => ({ ...full, chain: { ...full.chain, ...chain } });
   const late = "2026-11-25T09:30:01.000Z";
   test.each<[string, unknown, string]>([
-    ["a window of other days", withChain({ window: { from: "2026-08-27", to: "2026-11-25" } }), "chain.window"],
-    ["a window of another day", withChain({ window: { from: "2026-08-28", to: "2026-11-24" } }), "chain.window"],
+    ["a window with other days", withChain({ window: { from: "2026-08-27", to: "2026-11-25" } }), "chain.window"],
+    ["a window with another last day", withChain({ window: { from: "2026-08-28", to: "2026-11-24" } }), "chain.window"],
     ["an index that begins after its block", withChain({ first_block: 40_000_001 }), "chain.first_block"],
     [
-      "a certificate that ends as it begins",
+      "a certificate that ends when it begins",
       changed(["certificates", 0, "valid_until"], daysAgo(1)),
       "certificates[0].valid_until",
     ],
@@ -156,10 +156,12 @@ describe("facts that contradict each other are refused", () => {
       "chain.payees[0].last_at",
     ],
     ["a payee paid after as_of", changed(["chain", "payees", 0, "last_at"], late), "chain.payees[0].last_at"],
-  ])("%s", (_, given, where) => expect(refusal(asJson(given))).toMatch(`inputs.${where}: expected `));
+  ])("Facts with %s are refused", (_, given, where) =>
+    expect(refusal(asJson(given))).toMatch(`inputs.${where}: expected `),
+  );
 });
 
-describe("in scope selective", () => {
+describe("scope selective", () => {
   const lookup = { block: 39_000_000, block_hash: transaction(9), as_of_block: 39_500_000 };
   const payers = [1, 2, 3].map((n) => ({ payer: payee(40 + n).payee, block: 38_000_000, funder: payee(50 + n).payee }));
   const selective = facts({ scope: "selective", lookup, payees: [payee(1, { payers })] });
@@ -169,7 +171,7 @@ describe("in scope selective", () => {
       payees: [payee(1, { payers: [{ ...payers[0], ...payer }, ...payers.slice(1)] as never })],
     });
 
-  test("what is written is read back", () => expect(parse(selective)).toEqual(selective));
+  test("The parser returns what was written", () => expect(parse(selective)).toEqual(selective));
 
   test.each<[string, unknown, string]>([
     ["payers without a look-up", changed(["chain", "lookup"], null, selective), "chain.lookup"],
@@ -181,22 +183,22 @@ describe("in scope selective", () => {
     ["a payer after the look-up", withPayer({ block: 39_000_001 }), "chain.payees[0].payers[0]"],
     ["the wallet as a payer", withPayer({ payer: WALLET }), "chain.payees[0].payers[0]"],
     ["a payer without a funder", withPayer({ funder: null }), "chain.payees[0].other_funders"],
-  ])("%s contradicts the rest", (_, given, where) =>
+  ])("Facts with %s are refused", (_, given, where) =>
     expect(refusal(asJson(given))).toMatch(`inputs.${where}: expected `),
   );
 });
 
-describe("a list is refused", () => {
+describe("lists in the facts", () => {
   test.each<[string, Path, string]>([
     ["a certificate", ["certificates"], "id"],
     ["a payee", ["chain", "payees"], "payee"],
     ["a day", ["chain", "payments", "days"], "day"],
-  ])("that names %s twice", (_, path, name) => {
+  ])("A list with %s twice is refused", (_, path, name) => {
     const item = at(asJson(full), [...path, 0]) as JsonObject;
     expect(refusal(changed(path, [item, item]))).toBe(`${written(path)}[1] repeats ${JSON.stringify(item[name])}`);
   });
 
-  test("of 65 payees; 64 are read", () => {
+  test("A list of 65 payees is refused, and one of 64 is accepted", () => {
     const some = (count: number) => facts({ payees: Array.from({ length: count }, (_, n) => payee(n)) });
     expect(refusal(asJson(some(64)))).toBe("accepted");
     expect(refusal(asJson(some(65)))).toBe("inputs.chain.payees has 65 items; expected at most 64");

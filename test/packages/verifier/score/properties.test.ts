@@ -16,15 +16,15 @@ function frozen<T extends object>(value: T): T {
   return Object.freeze(value);
 }
 
-/** The components of all numbers in a value that are not whole. */
+/** The fractional numbers in a value. */
 const fractions = (value: Json): readonly number[] => {
   if (typeof value === "number") return Number.isSafeInteger(value) ? [] : [value];
   if (Array.isArray(value)) return value.flatMap(fractions);
   return isObject(value) ? Object.values(value).flatMap(fractions) : [];
 };
 
-describe("for any facts", () => {
-  test("the parser reads back what was written", () =>
+describe("any facts", () => {
+  test("The parser returns what was written", () =>
     fc.assert(
       fc.property(anyFacts, (given) => {
         expect(parseScoreFacts(asJson(given))).toEqual(given);
@@ -32,7 +32,7 @@ describe("for any facts", () => {
       RUNS,
     ));
 
-  test("the score is a whole number from 0 to 100, is its points within its caps, and has its tier", () =>
+  test("The score is a whole number from 0 to 100, the sum of its points within its caps, and decides the tier", () =>
     fc.assert(
       fc.property(anyFacts, (given) => {
         const assessed = score(frozen(given));
@@ -45,7 +45,7 @@ describe("for any facts", () => {
       RUNS,
     ));
 
-  test("a tier is never above its requirements", () =>
+  test("No tier is above its requirements", () =>
     fc.assert(
       fc.property(anyFacts, (given) => {
         const { tier, components } = score(given);
@@ -62,7 +62,7 @@ describe("for any facts", () => {
       { numRuns: 500 },
     ));
 
-  test("points have facts, a fact names a page or a transaction, and the evidence has each of them once", () =>
+  test("Points have facts, a fact names a page or a transaction, and the evidence lists each once", () =>
     fc.assert(
       fc.property(anyFacts, (given) => {
         const { components, evidence } = score(given);
@@ -81,7 +81,7 @@ describe("for any facts", () => {
       RUNS,
     ));
 
-  test("every examined payee is listed: it counts, or has its reason", () =>
+  test("Every examined payee is listed and either counts or has a reason", () =>
     fc.assert(
       fc.property(anyFacts, (given) => {
         const examined = score(given).components.independent_counterparties.facts;
@@ -94,7 +94,7 @@ describe("for any facts", () => {
       RUNS,
     ));
 
-  test("one more fresh behavioural FAIL leaves 25 at most, and tier F", () =>
+  test("With another fresh behavioral FAIL, the score is 25 at most and the tier is F", () =>
     fc.assert(
       fc.property(anyFacts, fc.constantFrom("scam", "recipient"), fc.nat(29), (given, product, age) => {
         const fail = { ...certificate(product, { result: "fail", age }), id: "the-fail" };
@@ -106,7 +106,7 @@ describe("for any facts", () => {
       RUNS,
     ));
 
-  test("one more honest payment, to somebody new or known, never lowers the score", () =>
+  test("Another honest payment, to a new or known payee, never lowers the score", () =>
     fc.assert(
       fc.property(anyFacts, fc.nat(200), fc.nat(), (given, n, evicted) => {
         const found = score(given).components.independent_counterparties.facts.flatMap((fact) =>
@@ -119,7 +119,7 @@ describe("for any facts", () => {
       { numRuns: 500 },
     ));
 
-  test("older and reversed certificates change nothing", () =>
+  test("Older and reversed certificates change nothing", () =>
     fc.assert(
       fc.property(anyFacts, (given) => {
         const newest = given.certificates.filter(
@@ -138,7 +138,7 @@ describe("for any facts", () => {
       RUNS,
     ));
 
-  test("their order never matters, and the same facts give the same bytes", () =>
+  test("The order of the facts never matters, and the same facts give the same bytes", () =>
     fc.assert(
       fc.asyncProperty(
         anyFacts.chain((given) => fc.tuple(fc.constant(given), shuffled(given))),

@@ -40,7 +40,7 @@ const { records } = JSON.parse(await readFile(new URL("../../../vectors/scores.j
   records: readonly { readonly tier: string; readonly score: number }[];
 };
 test.each(records.map((record) => [record.tier, record.score, record] as const))(
-  "the published record of tier %s with %i points replays unchanged, byte for byte",
+  "The published record of tier %s with %i points replays byte for byte",
   async (_tier, _score, record) => {
     const replayed = await replayScores(JSON.stringify(record));
     expect(replayed).toEqual([{ same: true, differences: [], computed: record }]);
@@ -49,7 +49,7 @@ test.each(records.map((record) => [record.tier, record.score, record] as const))
 );
 
 describe("a score document", () => {
-  test("carries its facts and their hash, and says what the score says", () => {
+  test("It contains its facts, their hash, and the score", () => {
     const { inputs, inputs_sha256, ...rest } = document;
     expect(rest).toEqual(score(FACTS));
     expect(inputs_sha256).toBe(
@@ -59,7 +59,7 @@ describe("a score document", () => {
     );
   });
 
-  test("is the same when replayed, however its JSON is written", async () => {
+  test("A replay gives the same document for any notation of its JSON", async () => {
     const backwards = Object.fromEntries(Object.entries(document).toReversed());
     for (const source of [
       JSON.stringify(document),
@@ -74,7 +74,7 @@ describe("a score document", () => {
     return replay?.differences;
   };
 
-  test("with any one member changed is not, and the difference is named", async () => {
+  test("A replay names any one changed member", async () => {
     expect(await replayed({ ...document, score: 100 })).toEqual([
       { path: "score", stated: 100, computed: document.score },
     ]);
@@ -89,26 +89,26 @@ describe("a score document", () => {
       expect((await replayed({ ...document, [name]: null }))?.map(({ path }) => path)).toEqual([name]);
   });
 
-  test("with a member that every object inherits is not", async () => {
+  test("A replay names a member that every object inherits", async () => {
     const text = JSON.stringify(document).replace("{", '{"__proto__":{},');
     expect(await replayScores(text)).toMatchObject([{ same: false, differences: [{ path: "__proto__", stated: {} }] }]);
   });
 
-  test("with facts in another order than the one that is served is not: their hash would be another", async () => {
+  test("A replay names facts in another order, because their hash differs", async () => {
     const mixed = { ...document.inputs, certificates: document.inputs.certificates.toReversed() };
     expect((await replayed({ ...document, inputs: mixed }))?.[0]?.path).toBe("inputs.certificates[0]");
   });
 
-  test("of which a fact was changed is not", async () => {
+  test("A replay names a changed fact by the facts' hash", async () => {
     const changed = { ...document.inputs, chain: { ...document.inputs.chain, largest_funder: WALLET } };
     expect((await replayed({ ...document, inputs: changed }))?.map(({ path }) => path)).toEqual(["inputs_sha256"]);
   });
 
-  test.each(["{", "[]", "1", "{}", "null", "[[]]", '[{"inputs":1}]'])("%s is none", (source) =>
+  test.each(["{", "[]", "1", "{}", "null", "[[]]", '[{"inputs":1}]'])("The text %s is not a score document", (source) =>
     expect(replayScores(source)).rejects.toThrow(InputError),
   );
 
-  test("is refused in another version, with a member named twice, and with facts of another form", async () => {
+  test("Another version, a duplicate member, and malformed facts are refused", async () => {
     const refused = (text: string, reason: string) =>
       expect(replayScores(text)).rejects.toThrow(new InputError(reason));
     await refused(JSON.stringify({ ...document, score_version: 2 }), "score_version is 2; expected 1.");
@@ -120,13 +120,13 @@ describe("a score document", () => {
     await refused(JSON.stringify({ ...document, inputs }), reason);
   });
 
-  test("in a batch is named by its place", async () =>
+  test("A refused document in a batch is named by its index", async () =>
     expect(replayScores(JSON.stringify([document, { ...document, inputs: null }]))).rejects.toThrow(
       "[1].inputs is null; expected an object",
     ));
 });
 
-/** The command in this process, with the sources in the folder of the files above. */
+/** Runs the command in this process. Its sources are in the folder of the files above. */
 const run = (...args: readonly string[]) =>
   saidBy(() => checkScore(args.map((arg) => (arg.endsWith(".json") && !arg.includes("/") ? join(folder, arg) : arg))));
 
@@ -134,7 +134,7 @@ describe("the command", () => {
   const same = () =>
     `same: the facts give ${WALLET} ${document.score}, tier B, on ${document.as_of} at block 40000000\n`;
 
-  test("exits with 0 for a record that its facts give: a file, a URL, a batch", async () => {
+  test("It exits with 0 for a record that its facts give, from a file, a URL, or a batch", async () => {
     const file = await run("score.json");
     expect(file.code).toBe(0);
     expect(file.text.startsWith(same())).toBe(true);
@@ -145,7 +145,7 @@ describe("the command", () => {
     expect(batch).toMatchObject({ code: 0, text: expect.stringMatching(/^same: [\s\S]*\nsame: .* 25, tier F/) });
   });
 
-  test("exits with 1 for another, and says where", async () => {
+  test("It exits with 1 for another record and prints where it differs", async () => {
     const raised = await run("raised.json");
     expect(raised.code).toBe(1);
     expect(raised.text).toMatch(/^DIFFERS: /);
@@ -159,7 +159,7 @@ describe("the command", () => {
     expect((await run("other-facts.json")).text).toMatch(/\n {2}and \d+ more differences\n$/);
   });
 
-  test("prints for programs with --json", async () => {
+  test("With --json it prints a machine-readable report", async () => {
     const { code, text } = await run("raised.json", "--json");
     expect(code).toBe(1);
     expect(JSON.parse(text)).toEqual([
@@ -180,7 +180,7 @@ describe("the command", () => {
   test.each([
     ["no source", [], /score <file \| URL \| ->/],
     ["a record without facts", ["no-facts.json"], /inputs is missing/],
-  ])("exits with 2 for %s", async (_, args, said) =>
-    expect(await run(...args)).toEqual({ code: 2, text: expect.stringMatching(said) }),
+  ])("It exits with 2 for %s", async (_, args, message) =>
+    expect(await run(...args)).toEqual({ code: 2, text: expect.stringMatching(message) }),
   );
 });

@@ -4,11 +4,11 @@ import { capsOf } from "../../../../packages/verifier/src/score/caps.ts";
 import { score } from "../../../../packages/verifier/src/score/score.ts";
 import { ALL_PASSES, before, certificate, daysAgo, FUNDER, facts, outcomes, payee, payees, payments } from "./facts.ts";
 
-/** The given number of payments, one a week, the last one the given number of days ago. */
+/** One payment per week, the last one this number of days ago. */
 const weekly = (weeks: number, { last = 1, value = 1_000 } = {}) =>
   payments(...Array.from({ length: weeks }, (_, week) => [daysAgo(last + 7 * week), 1, value] as const));
 
-/** Everything that gives points, so far as three parameters do not limit it. */
+/** Everything that gives points, within the limits of three parameters. */
 const best = ({ counterparties = 20, weeks = 6, certificates = ALL_PASSES }) => {
   const made = Array.from({ length: weeks }, (_, week) => [daysAgo(7 * week), 50, 25_000_000] as const);
   return facts({ payments: payments(...made), payees: payees(counterparties), escrow: outcomes([5, 5]) }, certificates);
@@ -26,7 +26,7 @@ describe("the tiers", () => {
     [89, "B", facts({ payments: weekly(4), payees: payees(20) }, ALL_PASSES)],
     [90, "A", facts({ payments: weekly(4, { value: 100_000 }), payees: payees(20) }, ALL_PASSES)],
     [100, "A", best({})],
-  ])("%i is %s, and no cap has made it so", (expected, tier, given) =>
+  ])("The score %i is tier %s, without a cap", (expected, tier, given) =>
     expect(score(given)).toMatchObject({ score: expected, tier, caps: [] }),
   );
 });
@@ -35,7 +35,7 @@ describe("a wallet without any certificate", () => {
   test.each([
     [0, payments()],
     [2, payments([daysAgo(1), 2, 2_000_000])],
-  ])("and with %i payments is unrated, with score 0", (_, made) => {
+  ])("A wallet without a certificate and with %i payments is unrated, with score 0", (_, made) => {
     const given = facts({ payments: made, payees: payees(3), escrow: outcomes([5, 5]) });
     expect(score(given)).toMatchObject({
       score: 0,
@@ -44,17 +44,17 @@ describe("a wallet without any certificate", () => {
     });
   });
 
-  test("and with 3 payments is rated", () =>
+  test("A wallet without a certificate and with 3 payments is rated", () =>
     expect(score(facts({ payments: payments([daysAgo(1), 3, 3_000]) }))).toMatchObject({ tier: "D", caps: [] }));
 
-  test("is what one is whose only certificate was reversed", () =>
+  test("A wallet whose only certificate was reversed is unrated", () =>
     expect(score(facts({}, [certificate("suite", { reversed: true })]))).toMatchObject({
       tier: "unrated",
       flags: [],
       evidence: [],
     }));
 
-  test("is not what one is whose only certificate has expired", () =>
+  test("A wallet whose only certificate has expired is rated", () =>
     expect(score(facts({}, [certificate("scam", { age: 400 })]))).toMatchObject({
       score: 0,
       tier: "F",
@@ -62,7 +62,7 @@ describe("a wallet without any certificate", () => {
     }));
 });
 
-describe("a behavioural FAIL", () => {
+describe("a behavioral FAIL", () => {
   const failed = (product: "scam" | "recipient" | "retry", over: { age?: number; reversed?: boolean } = {}) =>
     score(best({ certificates: [...ALL_PASSES, certificate(product, { result: "fail", ...over })] }));
 
@@ -70,7 +70,7 @@ describe("a behavioural FAIL", () => {
     ["scam", "fresh_fail_scam_resistance"],
     ["recipient", "fresh_fail_recipient_awareness"],
     ["retry", "fresh_fail_retry_safety"],
-  ] as const)("that is fresh caps the score at 25, whatever else there is: %s", (product, flag) =>
+  ] as const)("A fresh one caps the score at 25, whatever else counts: %s", (product, flag) =>
     expect(failed(product)).toMatchObject({
       score: 25,
       tier: "F",
@@ -79,18 +79,18 @@ describe("a behavioural FAIL", () => {
     }),
   );
 
-  test("of both tests gives both flags, and one cap", () => {
+  test("Two of them give two flags and one cap", () => {
     const fails = [certificate("recipient", { result: "fail" }), certificate("scam", { result: "fail" })];
     const flags = ["fresh_fail_scam_resistance", "fresh_fail_recipient_awareness"];
     expect(score(facts({}, fails))).toMatchObject({ score: 0, tier: "F", flags, caps: [{ because: flags }] });
   });
 
-  test("caps until its 30 days are over", () => {
+  test("It caps until its 30 days are over", () => {
     expect(failed("scam", { age: 29 })).toMatchObject({ score: 25, tier: "F" });
     expect(failed("scam", { age: 30 })).toMatchObject({ score: 100, tier: "A", flags: [], caps: [] });
   });
 
-  test("that has expired, with nothing after it, does not cap: it leaves its capability expired", () => {
+  test("An expired one without a newer result does not cap, and its capability counts as expired", () => {
     const certificates = [
       certificate("suite"),
       certificate("recipient"),
@@ -104,10 +104,10 @@ describe("a behavioural FAIL", () => {
     });
   });
 
-  test("that is reversed does not cap", () =>
+  test("A reversed one does not cap", () =>
     expect(failed("scam", { reversed: true })).toMatchObject({ score: 100, tier: "A", flags: [], caps: [] }));
 
-  test("of retry safety, which has no points of its own, is shown with the payment capability", () => {
+  test("A FAIL of retry safety, which has no points, is shown with the payment capability", () => {
     const { components, evidence } = failed("retry");
     const { facts } = components.payment_capability;
     expect(facts).toMatchObject([
@@ -117,14 +117,14 @@ describe("a behavioural FAIL", () => {
     expect(evidence).toContainEqual({ url: expect.stringContaining("retry-fail") });
   });
 
-  test("does not come from the suite", () =>
+  test("A FAIL of the suite does not count as one", () =>
     expect(score(best({ certificates: [...ALL_PASSES, certificate("suite", { result: "fail" })] }))).toMatchObject({
       score: 100,
       tier: "A",
     }));
 });
 
-test("every expired capability has its flag", () => {
+test("Every expired capability has its flag", () => {
   const old = (["basic", "suite", "scam", "recipient", "retry"] as const).map((product) =>
     certificate(product, { age: 31 }),
   );
@@ -138,7 +138,7 @@ test("every expired capability has its flag", () => {
   expect(score(facts({}, [...old, certificate("scam")])).flags).not.toContain("expired_scam_resistance");
 });
 
-describe("what a tier requires beside its points", () => {
+describe("the requirements of tiers A and B", () => {
   const given = facts({}, ALL_PASSES);
   const enough = { behavioural_passes: 2, independent_counterparties: 5, active_weeks: 4 };
   test.each([
@@ -150,12 +150,12 @@ describe("what a tier requires beside its points", () => {
     [78, { ...enough, independent_counterparties: 2 }, [["tier_b_requirements", 77, ["independent_counterparties"]]]],
     [78, { ...enough, active_weeks: 1 }, [["tier_b_requirements", 77, ["active_weeks"]]]],
     [77, { behavioural_passes: 0, independent_counterparties: 0, active_weeks: 0 }, []],
-  ] as const)("with %i points and %j: %j", (points, achieved, expected) =>
+  ] as const)("With %i points and %j, the caps are %j", (points, achieved, expected) =>
     expect(capsOf(given, points, achieved).map(({ cap, limit, because }) => [cap, limit, because])).toEqual(expected),
   );
 });
 
-// Every number here is the rule's own, written out again: a changed band must change a row.
+// The numbers repeat the rule's own, so that a changed band must change a row.
 
 const DAY_MS = 86_400_000;
 const points = (given: ReturnType<typeof facts>, component: bands.ComponentName) =>
@@ -165,7 +165,7 @@ describe("payment capability", () => {
   const three = payments([daysAgo(1), 3, 3_000]);
 
   test.each([
-    ["nothing", facts(), 0],
+    ["no facts", facts(), 0],
     ["2 qualifying payments", facts({ payments: payments([daysAgo(1), 2, 2_000]) }), 0],
     ["3 qualifying payments", facts({ payments: three }), 22],
     ["a fresh basic PASS", facts({}, [certificate("basic")]), 26],
@@ -185,10 +185,12 @@ describe("payment capability", () => {
       26,
     ],
     ["a reversed suite PASS", facts({}, [certificate("suite", { reversed: true })]), 0],
-  ])("%s", (_, given, expected) => expect(points(given, "payment_capability")).toBe(expected));
+  ])("With %s it has the expected points", (_, given, expected) =>
+    expect(points(given, "payment_capability")).toBe(expected),
+  );
 });
 
-test("payment capability names the certificate that gives its points, and those that have expired", () => {
+test("Payment capability names the certificate that gives its points and the expired ones", () => {
   const [suite, basic, old] = [
     certificate("suite", { age: 9 }),
     certificate("basic"),
@@ -236,10 +238,12 @@ describe.each([
       [certificate(product, { age: 9 }), certificate(product, { reversed: true })],
       20,
     ],
-  ])("%s", (_, certificates, expected) => expect(points(facts({}, certificates), component)).toBe(expected));
+  ])("With %s it has the expected points", (_, certificates, expected) =>
+    expect(points(facts({}, certificates), component)).toBe(expected),
+  );
 });
 
-test("a certificate is fresh up to, not including, valid_until", () => {
+test("A certificate is fresh up to valid_until, exclusive", () => {
   const pass = certificate("suite");
   const at = (asOf: string) => score(facts({}, [pass], asOf));
   const last = new Date(Date.parse(pass.valid_until) - 1).toISOString();
@@ -282,7 +286,7 @@ describe("payments", () => {
     [25, 4],
     [49, 4],
     [50, 6],
-  ])("%i payments of much value give %i points", (count, expected) => {
+  ])("With enough value, %i payments give %i points", (count, expected) => {
     const made = count === 0 ? payments() : payments([daysAgo(1), count, 25_000_000]);
     expect(points(facts({ payments: made, payees: payees(64) }), "payments")).toBe(expected);
   });
@@ -296,7 +300,7 @@ describe("payments", () => {
     [5_000_000, 4],
     [24_999_999, 4],
     [25_000_000, 6],
-  ])("50 payments of %i atomic USDC in all give %i points", (value, expected) => {
+  ])("A total of %i atomic USDC in 50 payments gives %i points", (value, expected) => {
     const made = payments([daysAgo(1), 25, 100_000], [daysAgo(80), 25, value - 100_000]);
     expect(points(facts({ payments: made, payees: payees(10) }), "payments")).toBe(expected);
   });
@@ -310,13 +314,16 @@ describe("payments", () => {
     [9, 45, 4],
     [10, 50, 6],
     [12, 60, 6],
-  ])("of 60, %i independent counterparties let %i be considered, for %i points", (count, considered, expected) => {
-    const given = facts({ payments: payments([daysAgo(1), 60, 25_000_000]), payees: payees(count) });
-    expect(score(given).components.payments).toMatchObject({
-      points: expected,
-      facts: [{ kind: "payments", count: 60, considered, value: "25000000" }],
-    });
-  });
+  ])(
+    "With %i independent counterparties, %i of 60 payments are considered and give %i points",
+    (count, considered, expected) => {
+      const given = facts({ payments: payments([daysAgo(1), 60, 25_000_000]), payees: payees(count) });
+      expect(score(given).components.payments).toMatchObject({
+        points: expected,
+        facts: [{ kind: "payments", count: 60, considered, value: "25000000" }],
+      });
+    },
+  );
 });
 
 describe("active weeks", () => {
@@ -332,7 +339,7 @@ describe("active weeks", () => {
     ["2027-01-03", "2027-01-04", ["2026-W53", "2027-W01"]],
     ["2024-12-29", "2024-12-30", ["2024-W52", "2025-W01"]],
     ["2022-01-01", "2022-01-03", ["2021-W52", "2022-W01"]],
-  ])("%s and %s are of %j", (one, other, weeks) => {
+  ])("%s and %s are in %j", (one, other, weeks) => {
     const made = payments([`${one}T00:00:00.000Z`, 1, 1_000], [`${other}T23:59:59.000Z`, 1, 1_000]);
     const given = facts({ payments: made }, [], `${other}T23:59:59.000Z`);
     expect(score(given).components.active_weeks).toMatchObject({ points: weeks.length, facts: [{ weeks }] });
@@ -347,7 +354,7 @@ test.each([
   [31 * DAY_MS, 1],
   [61 * DAY_MS - 1, 1],
   [61 * DAY_MS, 0],
-])("a last payment %i ms ago gives %i points of recency: days are whole", (ms, expected) => {
+])("A last payment %i ms ago gives %i points of recency, by whole days", (ms, expected) => {
   const { recency } = score(facts({ payments: payments([before(ms), 1, 1_000]) })).components;
   expect(recency).toMatchObject({
     points: expected,
@@ -369,15 +376,23 @@ describe("an examined payee", () => {
     ["half of an odd sum, rounded down, sent back", payee(1, { value: "100001", returned: "50000" }), null],
     ["half of an odd sum, rounded up, sent back", payee(1, { value: "100001", returned: "50001" }), "reciprocal_flow"],
     ["everything and more sent back", payee(1, { returned: "99999999" }), "reciprocal_flow"],
-    ["who funds the wallet most now", payee(1, { payee: FUNDER, funder_at_floor: null }), "own_funder"],
-    ["who did at the floor", payee(1, { funder_at_floor: payee(1).payee }), "own_funder"],
+    ["the wallet's largest funder now", payee(1, { payee: FUNDER, funder_at_floor: null }), "own_funder"],
+    ["the wallet's largest funder at the floor", payee(1, { funder_at_floor: payee(1).payee }), "own_funder"],
     ["2 other funders", payee(1, { other_funders: 2 }), "too_few_funders"],
     ["3 other funders", payee(1, { other_funders: 3 }), null],
-    ["2 other funders and a payer without", payee(1, { other_funders: 2, unfunded_payers: 1 }), "funder_unknown"],
-    ["1 other funder and a payer without", payee(1, { other_funders: 1, unfunded_payers: 1 }), "too_few_funders"],
-    ["payers without funders alone", payee(1, { other_funders: 0, unfunded_payers: 64 }), "funder_unknown"],
+    [
+      "2 other funders and a payer without a funder",
+      payee(1, { other_funders: 2, unfunded_payers: 1 }),
+      "funder_unknown",
+    ],
+    [
+      "1 other funder and a payer without a funder",
+      payee(1, { other_funders: 1, unfunded_payers: 1 }),
+      "too_few_funders",
+    ],
+    ["only payers without funders", payee(1, { other_funders: 0, unfunded_payers: 64 }), "funder_unknown"],
     ["no funder of the wallet known at the floor", payee(1, { funder_at_floor: null }), null],
-  ])("%s: %s", (_, one, reason) => {
+  ])("A payee with %s gets the reason %s", (_, one, reason) => {
     const { independent_counterparties } = score(facts({ payees: [one] })).components;
     expect(independent_counterparties).toEqual({
       points: reason === null ? 1 : 0,
@@ -395,7 +410,7 @@ describe("an examined payee", () => {
     });
   });
 
-  test("counts when the wallet itself was never funded", () =>
+  test("A payee counts if the wallet itself was never funded", () =>
     expect(
       score(facts({ largest_funder: null, payees: [payee(1)] })).components.independent_counterparties.points,
     ).toBe(1));

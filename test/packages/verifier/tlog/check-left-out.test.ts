@@ -60,9 +60,9 @@ async function startService(first: FolderLog, certs: readonly object[]) {
   return Object.assign(service, { url, asked, policyText, check });
 }
 
-describe("a record beside all that the log has of its wallet", () => {
+describe("a record compared with the log of its wallet", () => {
   test.each<[string, readonly object[], object]>([
-    ["shows it all", HONEST, { state: "nothing", hidden: [], entries: 10 }],
+    ["shows everything", HONEST, { state: "nothing", hidden: [], entries: 10 }],
     ["leaves out a FAIL", [listed(0, "pass")], { state: "hidden", reason: expect.stringMatching(/cert-1.*left out/) }],
     ["is empty", [], { state: "hidden" }],
     [
@@ -70,12 +70,12 @@ describe("a record beside all that the log has of its wallet", () => {
       [listed(1, "pass"), ...HONEST],
       { state: "hidden", hidden: [expect.stringMatching(/cert-1.*listed 2 times/)] },
     ],
-  ])("that %s", async (_, certs, report) => {
+  ])("A record that %s has the expected report", async (_, certs, report) => {
     const service = await startService(logOf(10, LOG), certs);
     expect((await service.check()).report).toMatchObject(report);
   });
 
-  test("is no honest one that calls the wallet verified in spite of a FAIL, and what was compared is what comes back", async () => {
+  test("A record that reports a wallet with a FAIL as verified is hidden, and the compared record is returned", async () => {
     const service = await startService(logOf(10, LOG), HONEST);
     const answer = (verified: boolean) => JSON.stringify({ wallet: WALLET, verified, certs: HONEST });
     const check = (fetchRecord: () => Promise<string>) => service.check({ fetchRecord });
@@ -86,23 +86,23 @@ describe("a record beside all that the log has of its wallet", () => {
     expect((await check(async () => answer(true))).report).toMatchObject({
       ...{ state: "hidden", hidden: [expect.stringMatching(/cert-1.*called verified/)] },
     });
-    // One face for the comparison, another one for the reader.
+    // One response for the comparison and another one for the reader.
     const faces = [answer(true), answer(false)];
     const twoFaced = await check(async () => faces.shift() ?? answer(true));
     expect(twoFaced).toMatchObject({ report: { state: "nothing" }, record: answer(false) });
   });
 
-  test("is looked at twice: a reversal that the log did not have yet hides nothing", async () => {
+  test("It is fetched a second time, so a reversal that the log did not have yet hides nothing", async () => {
     const service = await startService(logOf(10, LOG), [listed(0, "pass")]);
     const pause = async () => {
       service.log = logOf(11, { ...LOG, 10: reversal(10, "cert-1") });
     };
     expect((await service.check({ pause })).report).toMatchObject({ state: "nothing", entries: 11 });
-    const unasked = await service.check({ pause: () => Promise.reject(new Error("there is nothing to wait for")) });
+    const unasked = await service.check({ pause: () => Promise.reject(new Error("no pause is expected")) });
     expect(unasked.report.state).toBe("nothing");
   });
 
-  test("costs what is new: a log that was kept is read on, and binds", async () => {
+  test("Only new entries of a stored log are read, and the stored ones still bind", async () => {
     const service = await startService(logOf(300, LOG), HONEST);
     const { kept, report } = await service.check();
     expect(report).toMatchObject({ state: "nothing", entries: 300 });
@@ -118,7 +118,7 @@ describe("a record beside all that the log has of its wallet", () => {
     expect(forked.kept.get("trust.example/log")?.place.size).toBe(600);
   });
 
-  test("is read again once this program knows a type that was unknown when it was read", async () => {
+  test("A stored log is read again once the program knows a type that was unknown", async () => {
     const service = await startService(logOf(10, LOG), HONEST);
     const { kept } = await service.check();
     const marked = (entry_type: string) =>
@@ -133,7 +133,7 @@ describe("a record beside all that the log has of its wallet", () => {
     expect((await service.check({ kept: marked("certificate") })).report).toMatchObject({ state: "hidden" });
   });
 
-  test("is compared as far as the log may be read, and the next time with the rest", async () => {
+  test("It is compared up to the entry limit, and with the rest the next time", async () => {
     const hiding = { 4000: certificate(4_000, { verdict: "fail" }) };
     const service = await startService(logOf(4_100, { ...LOG, ...hiding }), HONEST);
     const first = await service.check({ mostEntries: 2_100 });
@@ -147,7 +147,7 @@ describe("a record beside all that the log has of its wallet", () => {
     expect(second.report).toMatchObject({ state: "hidden", entries: 4_100 });
   });
 
-  test("is found to hide something also where the rest of the log cannot be read, and what was read is kept", async () => {
+  test("Hidden certificates are found even if the rest of the log is unreadable, and what was read is stored", async () => {
     const service = await startService(logOf(2_600, LOG), [listed(0, "pass")]);
     service.answer = (path, response) => {
       if (path !== "/log/tile/entries/009") return false;
@@ -163,7 +163,7 @@ describe("a record beside all that the log has of its wallet", () => {
     });
   });
 
-  test("shows nothing where nobody can tell: a silent log, an unknown type, another's log, another's record", async () => {
+  test("It proves nothing for a silent log, an unknown type, another log, or another record", async () => {
     const service = await startService(logOf(10, LOG), HONEST);
     const states = async (given: Parameters<typeof service.check>[0], reason: RegExp) =>
       expect((await service.check(given)).report).toMatchObject({
@@ -180,7 +180,7 @@ describe("a record beside all that the log has of its wallet", () => {
   });
 
   test.each(["", "{", "[]", '{"version":1}', '{"version":1,"logs":[{"notes":[]}]}', '{"version":2,"logs":[]}'])(
-    "kept as %j is not read",
+    "The stored state %j is refused",
     (text) => {
       expect(() => parseKept(text)).toThrow(/remove it to begin at entry 0/);
     },

@@ -36,7 +36,7 @@ const certificate = (at: number) => ({
   valid_until: "2026-12-21T00:00:00.000Z",
   cert_url: `https://trust.example/cert/${ids[at]}`,
 });
-/** As a wallet's record lists it. */
+/** The certificate as a wallet's record lists it. */
 const listed = (at: number, change: object = {}): JsonObject => {
   const { verdict: result, issued_at: issued, wallet: _, ...same } = certificate(at);
   return { ...same, result, issued, fresh: true, expired: false, reversed: false, ...change };
@@ -63,7 +63,7 @@ const check = (change: Partial<CheckListed> = {}) =>
     ...change,
   });
 
-test("certificates that count are proven, from what came along and from what is served", async () => {
+test("Certificates that count are proven, with supplied and with served proofs", async () => {
   const asked: string[] = [];
   const fetchProof = (id: string) => {
     asked.push(id);
@@ -80,15 +80,15 @@ test("certificates that count are proven, from what came along and from what is 
     { certificate: ids[0], log: "trust.example/log", index: 0 },
     { certificate: ids[1], index: 1, witnesses: [{ name: "one", at: "2026-09-21T14:13:20.000Z" }, { name: "two" }] },
   ]);
-  // What came along is not asked for again, and what does not count is not asked for at all.
+  // A supplied proof is not requested again, and a certificate that does not count is never requested.
   expect(asked).toEqual([ids[1]]);
 });
 
-describe("a proof that is present has to hold", () => {
+describe("an invalid proof", () => {
   const answer = (proof: string | Uint8Array) => ({ fetchProof: async () => ({ proof }) });
   test.each<[string, () => Promise<Partial<CheckListed>>, RegExp]>([
     [
-      "forged: the entry was changed under it",
+      "with a changed entry",
       async () => {
         const proof = await log.proof(0);
         const extra = Buffer.from(entry(0, KEY, { level: "gold" })).toString("base64");
@@ -97,7 +97,7 @@ describe("a proof that is present has to hold", () => {
       /inclusion_mismatch/,
     ],
     [
-      "forged: a log of its own",
+      "from a forged log",
       async () => {
         const own = new FolderLog(noteSigner("trust.example/log", 9), one, two);
         own.append(entry(0));
@@ -106,7 +106,7 @@ describe("a proof that is present has to hold", () => {
       /note_not_signed|note_signature_mismatch/,
     ],
     [
-      "an entry that somebody else has signed",
+      "with an entry signed by a stranger",
       async () => {
         const bad = new FolderLog(signer, one, two);
         bad.append(entry(0, STRANGER));
@@ -115,14 +115,14 @@ describe("a proof that is present has to hold", () => {
       /the entry's document/,
     ],
     [
-      "another record's, handed over",
+      "for another record, supplied",
       async () => ({ proofs: [await log.proof(5)] }),
       /entry_mismatch.*it is about "0+5"/,
     ],
-    ["another record's, served", async () => answer(await log.proof(5)), /entry_mismatch.*it is about "0+5"/],
-    ["another wallet's", async () => ({ wallet: `0x${"b2".repeat(20)}` }), /it is of the wallet/],
+    ["for another record, served", async () => answer(await log.proof(5)), /entry_mismatch.*it is about "0+5"/],
+    ["for another wallet", async () => ({ wallet: `0x${"b2".repeat(20)}` }), /it is of the wallet/],
     [
-      "of another result than is listed",
+      "with another result than listed",
       async () => ({ certificates: [listed(0, { result: "fail" })] }),
       /they differ in result/,
     ],
@@ -132,19 +132,22 @@ describe("a proof that is present has to hold", () => {
       /quorum_not_met/,
     ],
     [
-      "of a log that the policy does not name",
+      "from a log that the policy does not name",
       async () => ({ policy: parsePolicy(`log ${noteSigner("a.example/log", 3).key.vkey}\nquorum none\n`) }),
       /unknown_log/,
     ],
-    ["a page", async () => answer("<!doctype html><p>No.\n\n</p>"), /malformed_log_proof/],
-    ["nothing", async () => answer(""), /malformed_log_proof/],
-    ["too long", async () => answer("x".repeat(3_000_000)), /malformed_log_proof: .*longer than/],
-    ["no text", async () => answer(Uint8Array.of(0xff, 0xfe)), /malformed_log_proof: .*UTF-8/],
+    ["that is a page", async () => answer("<!doctype html><p>No.\n\n</p>"), /malformed_log_proof/],
+    ["that is empty", async () => answer(""), /malformed_log_proof/],
+    ["that is too long", async () => answer("x".repeat(3_000_000)), /malformed_log_proof: .*longer than/],
+    ["that is not text", async () => answer(Uint8Array.of(0xff, 0xfe)), /malformed_log_proof: .*UTF-8/],
   ])("%s", async (_, change, reason) => {
-    expect(await check(await change())).toMatchObject({ state: "refused", reason: expect.stringMatching(reason) });
+    expect(await check(await change())).toMatchObject({
+      state: "A proof %s is refused",
+      reason: expect.stringMatching(reason),
+    });
   });
 
-  test("one that is wrong counts more than those that are right and those that are absent", async () => {
+  test("A wrong proof outweighs correct and absent ones", async () => {
     const report = await check({
       certificates: [listed(0), listed(1), listed(2)],
       proofs: [await log.proof(5)],
@@ -154,7 +157,7 @@ describe("a proof that is present has to hold", () => {
   });
 });
 
-test("a proof that is absent is said, with the certificate and the reason", async () => {
+test("An absent proof is reported with its certificate and the reason", async () => {
   const fetchProof = async (id: string) => (id === ids[1] ? { absent: "the service answered 404" } : serve(id));
   expect(await check({ fetchProof })).toMatchObject({
     state: "absent",
@@ -163,12 +166,12 @@ test("a proof that is absent is said, with the certificate and the reason", asyn
   });
 });
 
-test("a list without a certificate that counts leaves nothing to check", async () => {
+test("A list without a certificate that counts leaves nothing to check", async () => {
   expect(await check({ certificates: [] })).toMatchObject({ state: "not_checked", entries: [] });
   expect(await check({ certificates: [listed(0, { fresh: false })] })).toMatchObject({ state: "not_checked" });
 });
 
-test("of a long list ten proofs are asked for, and the others are named", async () => {
+test("For a long list, ten proofs are requested and the other certificates are named", async () => {
   const report = await check({ certificates: ids.map((_, at) => listed(at)) });
   expect(report.entries).toHaveLength(10);
   expect(report).toMatchObject({

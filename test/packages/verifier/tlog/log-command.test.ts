@@ -29,11 +29,11 @@ const folder = await folderForFile("log-command-");
 await writeFile(join(folder, "jwks.json"), JSON.stringify({ keys: [KEY.publicJwk] }));
 await writeFile(join(folder, "policy.txt"), `log ${signer.key.vkey}\nwitness w ${witness.key.vkey}\nquorum w\n`);
 
-/** The arguments that are paths; they mean files of the folder. */
+/** The arguments with file names replaced by paths in the folder. */
 const placed = (args: readonly string[]) =>
   args.map((arg) => (/^(record|jwks|policy|state|files|old)\b/.test(arg) ? join(folder, arg) : arg));
 
-/** The command in this process, which saves the start of another for each. */
+/** Runs the command in this process, which is faster than a new one. */
 async function run(...args: string[]): Promise<{ code: number; text: string }> {
   return saidBy(() => checkLog([...placed(args), "--policy", join(folder, "policy.txt")]));
 }
@@ -45,7 +45,7 @@ describe("a record with its proof", () => {
     return run("record.json", "--proof", "record.tlog-proof", "--jwks", "jwks.json", "--issuer", ISSUER);
   };
 
-  test("is valid where the entry is its own: index, signer and witnesses are named", async () => {
+  test("It is valid for its own entry, and its index, signer, and witnesses are named", async () => {
     const { code, text } = await check(await logOf(6).proof(2), { ...RECORD, settlement: { final: true } });
     expect(text).toMatch(/valid: the certificate c1 is entry 2 of the log trust\.example\/log/);
     expect(text).toMatch(/signed\s+by did:web:trust\.example\n.*6 entries\n.*w on 2026-/);
@@ -55,7 +55,7 @@ describe("a record with its proof", () => {
     expect([stdout, status]).toEqual([text, 0]);
   });
 
-  test("is valid as a contest's record, whose answer is in the log, whole or by its digest", async () => {
+  test("A contest's record is valid if its answer is in the log, complete or as a digest", async () => {
     const answer = sign({ type: "EscrowContest", decision: "refund" });
     const { document: _, ...rest } = JSON.parse(String(entry(2, { type: "contest_answer", id: "0x1" })));
     const digest = {
@@ -72,7 +72,7 @@ describe("a record with its proof", () => {
     }
   });
 
-  test("is named by its id, which says nothing of its own on a terminal", async () => {
+  test("It is named by its id, whose characters cannot control a terminal", async () => {
     const answer = sign({ type: "EscrowContest" });
     const logged = entry(2, { type: "contest_answer", id: "v\u001b[2J\nvalid: \u202e\u2028" }, answer);
     const { code, text } = await check(await logOf(6, { 2: logged }).proof(2), answer);
@@ -81,7 +81,7 @@ describe("a record with its proof", () => {
   });
 
   test.each<[string, () => Promise<string>, object, RegExp]>([
-    ["says something else", () => logOf(6).proof(2), { ...RECORD, verdict: "fail" }, /differ in verdict/],
+    ["has another verdict", () => logOf(6).proof(2), { ...RECORD, verdict: "fail" }, /differ in verdict/],
     ["has another id", () => logOf(6).proof(2), { ...RECORD, id: "c2" }, /it is about "c1"/],
     ["is another document than the logged one", () => logOf(6).proof(3), RECORD, /another one/],
     ["is logged under another index", () => logOf(6, { 2: entry(1) }).proof(2), RECORD, /names the index 1/],
@@ -92,12 +92,12 @@ describe("a record with its proof", () => {
       /unknown_key/,
     ],
     [
-      "is logged as a type that nobody knows",
+      "is logged with an unknown type",
       () => logOf(6, { 2: entry(2, { type: "draft" }) }).proof(2),
       RECORD,
       /malformed_entry.*its type is "draft", which this verifier does not know/,
     ],
-    ["is in no canonical form", () => logOf(6, { 2: Buffer.from(`${usual(2)} `) }).proof(2), RECORD, /canonical form/],
+    ["is not in canonical form", () => logOf(6, { 2: Buffer.from(`${usual(2)} `) }).proof(2), RECORD, /canonical form/],
     [
       "has a proof for another entry",
       async () => (await logOf(6).proof(2)).replace(/index 2/, "index 1"),
@@ -110,14 +110,14 @@ describe("a record with its proof", () => {
       RECORD,
       /quorum_not_met/,
     ],
-  ])("is not valid where it %s", async (...[, proof, record, reason]) => {
+  ])("It is not valid if it %s", async (...[, proof, record, reason]) => {
     const { code, text } = await check(await proof(), record);
     expect(text).toMatch(reason);
     expect(code).toBe(1);
   });
 });
 
-describe("following a log", () => {
+describe("the monitor", () => {
   const monitor = async (log: FolderLog, damage: (at: string) => Promise<void> = async () => undefined) => {
     const at = join(folder, "files");
     await rm(at, { recursive: true, force: true });
@@ -130,7 +130,7 @@ describe("following a log", () => {
     expect(await monitor(logOf(size))).toMatchObject({ code: 0 });
   };
 
-  test("it goes on where it stopped, over the border of a tile, and back to an older checkpoint", async () => {
+  test("It resumes where it stopped, across the border of a tile, and accepts an older checkpoint", async () => {
     await beginAt(5);
     expect(await monitor(logOf(257))).toEqual({
       code: 0,
@@ -138,7 +138,7 @@ describe("following a log", () => {
     });
     expect((await monitor(logOf(600))).text).toMatch(/600 entries, 343 of them new/);
     expect((await monitor(logOf(600))).text).toMatch(/0 of them new/);
-    // A cache may give the checkpoint of before, beside the tiles of now.
+    // A cache may return an older checkpoint with newer tiles.
     const older = await logOf(257).checkpoint();
     expect(await monitor(logOf(600), (at) => writeFile(join(at, "checkpoint"), older))).toMatchObject({ code: 0 });
     expect((await run("consistency", "files/checkpoint", "--old", "old", "--tiles", "files")).code).toBe(2);
@@ -157,12 +157,12 @@ describe("following a log", () => {
 
   const other = { 1: entry(1, { id: "other" }) };
   test.each<[string, FolderLog, RegExp]>([
-    ["a fork that is longer", logOf(9, other), /FORK: .*another root at size 5/],
+    ["a longer fork", logOf(9, other), /FORK: .*another root at size 5/],
     ["a fork of the same size", logOf(5, other), /FORK: .*two trees of 5 entries/],
-    ["a fork that is shorter", logOf(3, other), /FORK: /],
+    ["a shorter fork", logOf(3, other), /FORK: /],
     ["a wrong index", logOf(7, { 6: entry(5) }), /entry 6: it names the index 5/],
-    ["a form that nobody knows", logOf(7, { 6: entry(6, { version: 2 }) }), /entry 6: .*its version is 2.*updated/],
-    ["a type that is no name", logOf(7, { 6: entry(6, { type: "Gift\n" }) }), /entry 6: .*its type is/],
+    ["an unknown version", logOf(7, { 6: entry(6, { version: 2 }) }), /entry 6: .*its version is 2.*updated/],
+    ["a malformed type", logOf(7, { 6: entry(6, { type: "Gift\n" }) }), /entry 6: .*its type is/],
     [
       "a stranger's entry of a newer type",
       logOf(7, { 6: entry(6, { type: "gift" }, sign(RECORD, STRANGER)) }),
@@ -171,7 +171,7 @@ describe("following a log", () => {
     ["a newer type under a wrong index", logOf(7, { 6: entry(5, { type: "gift" }) }), /entry 6: it names the index 5/],
     ["a stranger's signature", logOf(7, { 6: entry(6, {}, sign(RECORD, STRANGER)) }), /unknown_key.*entry 6/],
     ["a changed document", logOf(7, { 6: entry(6, {}, { ...sign(RECORD), id: "x" }) }), /jws_mismatch.*entry 6/],
-  ])("%s ends it with exit code 1, and the state stays as it was", async (_, log, reason) => {
+  ])("With %s it exits with 1 and leaves its state unchanged", async (_, log, reason) => {
     await beginAt(5);
     const before = await readFile(join(folder, "state.json"), "utf8");
     const { code, text } = await monitor(log);
@@ -180,7 +180,7 @@ describe("following a log", () => {
     expect(await readFile(join(folder, "state.json"), "utf8")).toBe(before);
   });
 
-  test("an entry of a newer type is named and checked like any other, and ends it only where that is asked for", async () => {
+  test("An entry of a newer type is named and checked, and is an error only with --strict", async () => {
     await beginAt(5);
     const newer = logOf(600, { 6: entry(6, { type: "gift" }), 300: entry(300, { type: "gift_2", id: "g" }) });
     const warned = vi.spyOn(console, "error").mockReturnValue();
@@ -195,12 +195,12 @@ describe("following a log", () => {
     const strict = await run("monitor", "files", "--state", "state-2.json", "--strict", ...trust);
     expect(strict).toMatchObject({ code: 1, text: expect.stringMatching(/malformed_entry.*entry 6.*does not know/) });
     expect(await readFile(join(folder, "state-2.json"), "utf8")).toContain('"size":5');
-    // What was followed is bound like anything else.
+    // An entry that was read binds, whatever its type.
     const other = logOf(601, { 6: entry(6, { type: "gift", id: "other" }) });
     expect(await monitor(other)).toMatchObject({ code: 1, text: expect.stringMatching(/FORK/) });
   });
 
-  test("an entry that is served otherwise than it was logged is named", async () => {
+  test("An entry that is served with other content than it was logged with is named", async () => {
     await beginAt(5);
     const lying = (index: number) => (at: string) =>
       logOf(8, { [index]: entry(index, { id: "lie" }) })
@@ -218,7 +218,7 @@ describe("following a log", () => {
     });
   });
 
-  test("what cannot be read is no fork: exit code 2", async () => {
+  test("Unreadable files are not a fork and exit with 2", async () => {
     await beginAt(5);
     const missing = await monitor(logOf(8), (at) => rm(join(at, "tile/entries"), { recursive: true }));
     expect(missing).toMatchObject({ code: 2, text: expect.stringMatching(/tile\/entries\/000\.p\/8 is not there/) });
@@ -248,13 +248,13 @@ describe("following a log", () => {
 let made = 0;
 const newFile = () => join(folder, `file-${made++}`);
 
-/** The monitor on a folder, up to its newest checkpoint. */
+/** Runs the monitor on a folder up to its newest checkpoint. */
 async function once(at: string, state: string, ...more: string[]): Promise<{ code: number; text: string }> {
   const trust = ["--policy", join(folder, "policy.txt"), "--jwks", join(folder, "jwks.json"), "--issuer", ISSUER];
   return saidBy(() => checkLog(["monitor", at, "--state", state, "--once", ...trust, ...more]));
 }
 
-describe("what the log knows of a wallet", () => {
+describe("the log's entries about a wallet", () => {
   const written = async (size: number, log: typeof LOG = LOG) => {
     const at = newFile();
     await logOf(size, log).write(at);
@@ -275,7 +275,7 @@ describe("what the log knows of a wallet", () => {
     const [state, wallets, record] = [newFile(), newFile(), newFile()];
     expect(await once(at, state, "--wallets", wallets)).toMatchObject({ code: 0 });
     await writeFile(record, JSON.stringify({ wallet: WALLET, certs }));
-    const said = vi.spyOn(console, "log").mockReturnValue();
+    const printed = vi.spyOn(console, "log").mockReturnValue();
     const given = certs === null ? [] : ["--record", record];
     const code = await checkLog([
       "wallet",
@@ -288,17 +288,17 @@ describe("what the log knows of a wallet", () => {
       ...given,
       ...more,
     ]);
-    const report = JSON.parse(String(said.mock.calls.at(-1)?.[0])) as {
+    const report = JSON.parse(String(printed.mock.calls.at(-1)?.[0])) as {
       hidden: string[];
       unknown: object[];
       certificates: { index: number; reversed: number | null }[];
       size: number;
     };
-    said.mockRestore();
+    printed.mockRestore();
     return { code, report, wallets, state };
   };
 
-  test("its certificates are all there, with their reversals", async () => {
+  test("All of the wallet's certificates are listed with their reversals", async () => {
     const { code, report } = await ask(null);
     expect(code).toBe(0);
     expect(report.size).toBe(10);
@@ -312,7 +312,7 @@ describe("what the log knows of a wallet", () => {
     ]);
   });
 
-  test("entries of types that the monitor did not know are named: they may be about it", async () => {
+  test("Entries of unknown types are named, because they may be about the wallet", async () => {
     const warned = vi.spyOn(console, "error").mockReturnValue();
     const { code, report } = await ask([listed(1, "fail")], [], { ...LOG, 4: entry(4, { type: "gift", id: "g" }) });
     expect(warned.mock.calls).toHaveLength(1);
@@ -321,26 +321,22 @@ describe("what the log knows of a wallet", () => {
   });
 
   test.each<[string, readonly object[], readonly RegExp[]]>([
-    ["lists them as they are", [listed(0, "pass"), listed(1, "fail")], []],
-    [
-      "leaves out a PASS, a FAIL that does not count, one that is over and one that was reversed",
-      [listed(1, "fail")],
-      [],
-    ],
+    ["lists all of them", [listed(0, "pass"), listed(1, "fail")], []],
+    ["leaves out a PASS and FAILs that do not count, are over, or were reversed", [listed(1, "fail")], []],
     ["leaves out a FAIL", [listed(0, "pass")], [/"retry" "fail", certificate "cert-1", entry 1 is left out/]],
     ["shows a FAIL as a PASS", [listed(1, "pass")], [/cert-1.*is listed as "pass"/]],
     [
-      "counts what was reversed",
+      "counts a reversed certificate",
       [listed(1, "fail"), listed(6, "pass")],
       [/cert-6.*counts there, and entry 7 reversed it/],
     ],
-  ])("a record that %s has hidden: %j %j", async (_, certs, hidden) => {
+  ])("A record that %s hides: %j %j", async (_, certs, hidden) => {
     const { code, report } = await ask(certs);
     expect(report.hidden).toEqual(hidden.map((reason) => expect.stringMatching(reason)));
     expect(code).toBe(hidden.length === 0 ? 0 : 1);
   });
 
-  test("a FAIL counts until it is over", async () => {
+  test("A FAIL counts until it is over", async () => {
     const before = new Date(SAMPLE_NOW.getTime() - 1).toISOString();
     const { report } = await ask([listed(1, "fail")], ["--at", before]);
     expect(report.hidden).toEqual([expect.stringMatching(/cert-5/)]);
@@ -348,7 +344,7 @@ describe("what the log knows of a wallet", () => {
     expect(after.hidden).toEqual([]);
   });
 
-  test("no character of an entry's id hides what comes after it", async () => {
+  test("No character in an entry's id hides the entries after it", async () => {
     const warned = vi.spyOn(console, "error").mockReturnValue();
     const ends = ["\u2028", "\u2029", "\r", "\n", "\u0085", "\u0000", '"', "\\"];
     const odd = Object.fromEntries(ends.map((end, at) => [at + 10, entry(at + 10, { type: "gift", id: `g${end}h` })]));
@@ -359,7 +355,7 @@ describe("what the log knows of a wallet", () => {
     };
     const at = await written(21, log);
     const [state, wallets] = [newFile(), newFile()];
-    // In two runs: the second one reads what the first one has written.
+    // In two runs, so that the second one reads the first one's output.
     expect(await once(await written(15, log), state, "--wallets", wallets)).toMatchObject({ code: 0 });
     expect(await once(at, state, "--wallets", wallets)).toMatchObject({ code: 0 });
     warned.mockRestore();
@@ -369,19 +365,19 @@ describe("what the log knows of a wallet", () => {
     expect(unknown.map(({ index }: { index: number }) => index)).toEqual(ends.map((_, place) => place + 10));
   });
 
-  test("notes that were written before their state are written once", async () => {
+  test("Notes that were written before their state are not written twice", async () => {
     const at = await written(10);
     const [state, wallets] = [newFile(), newFile()];
     await once(at, state, "--wallets", wallets);
     const whole = await readFile(wallets, "utf8");
-    // As if the process had been killed between the two files, in the middle of a line.
+    // Simulates a process that was killed between the two files, in the middle of a line.
     const first = await written(5);
     const early = newFile();
     await once(first, early, "--wallets", newFile());
     await writeFile(wallets, whole.slice(0, -9));
     await once(at, early, "--wallets", wallets);
     expect(await readFile(wallets, "utf8")).toBe(whole);
-    // Notes that lack anything would hide it.
+    // Truncated notes would otherwise hide the certificate.
     for (const cut of [0, whole.indexOf("\n") + 1, whole.length - 9, whole.lastIndexOf("\n", whole.length - 2) + 1]) {
       await writeFile(wallets, whole.slice(0, cut));
       const isCut = expect.stringMatching(/was cut or changed\. Remove it and the state/);

@@ -24,7 +24,7 @@ const newFile = () => join(folder, `file-${made++}`);
 
 type Face = FolderLog | ((path: string, response: ServerResponse) => boolean);
 
-/** Serves a log, or whatever takes its place; a later face takes the place of those before. */
+/** Serves a log, or any responses in its place. A later face overrides earlier ones. */
 async function serve(...first: readonly Face[]) {
   const faces = [...first];
   const folders = new Map<FolderLog, string>();
@@ -54,7 +54,7 @@ const args = (url: string, state: string, ...more: string[]) => {
   return [url, "--state", state, ...trust, ...more];
 };
 
-/** One run to the newest checkpoint. */
+/** Runs the monitor once, up to the newest checkpoint. */
 async function once(url: string, state: string, ...more: string[]): Promise<{ code: number; text: string }> {
   return saidBy(() => monitorLog(args(url, state, "--once", ...more)));
 }
@@ -78,11 +78,11 @@ const gone: Face = (path, response) => {
   return true;
 };
 
-describe("a log that is followed over HTTP", () => {
+describe("a log that is monitored over HTTP", () => {
   test.each<[string, () => Promise<readonly Face[]>, RegExp]>([
     ["has shrunk", async () => [logOf(3), gone], /FORK: the log had 5 entries and has 3/],
     ["has a checkpoint of another key", async () => [foreign], /note_not_signed|note_signature_mismatch/],
-  ])("ends its monitor with exit code 1 where it %s; the state stays", async (_, faces, reason) => {
+  ])("If it %s, its monitor exits with 1 and keeps its state", async (_, faces, reason) => {
     const { url, show } = await serve(logOf(5));
     const state = newFile();
     expect(await once(url, state)).toMatchObject({ code: 0 });
@@ -94,7 +94,7 @@ describe("a log that is followed over HTTP", () => {
     expect(await readFile(state, "utf8")).toBe(before);
   });
 
-  test("a document too large for the log is read at its address, wherever the service was: a contest's record has it as its answer", async () => {
+  test("A document too large for the log is fetched by its path from the monitored origin, also inside a contest's record", async () => {
     const large = sign({ type: "Large", about: "x".repeat(20_000) });
     const { document: _, ...rest } = JSON.parse(String(entry(5)));
     const { url, show } = await serve();
@@ -122,7 +122,7 @@ describe("a log that is followed over HTTP", () => {
     expect(await once(url, newFile())).toMatchObject({ code: 1, text: expect.stringMatching(/entry 6: /) });
   });
 
-  test("a copy in a folder has no such document: it is read from the issuer, if one is named", async () => {
+  test("A copy in a folder lacks such documents, so they are fetched from the issuer if one is configured", async () => {
     let large: object = {};
     const { url, stop } = await serveHttp((_, response) => void response.end(JSON.stringify(large)), "localhost");
     onTestFinished(stop);
@@ -145,9 +145,9 @@ describe("a log that is followed over HTTP", () => {
     ["a page", "<!doctype html>\n<html><body>Log in to this network</body></html>\n"],
     ["a page with an empty line", "<!doctype html>\n\n<html></html>\n"],
     ["nothing", ""],
-    ["bytes that are no text", "\u0000\u00ff"],
-    ["a note that is no checkpoint", `<html>\n\n\u2014 ${signer.key.name} ${"A".repeat(96)}\n`],
-  ])("cannot be read, which is no fork, where %s stands in place of its checkpoint", async (_, text) => {
+    ["bytes that are not text", "\u0000\u00ff"],
+    ["a note that is not a checkpoint", `<html>\n\n\u2014 ${signer.key.name} ${"A".repeat(96)}\n`],
+  ])("With %s as its checkpoint, it is unreadable, which is not a fork", async (_, text) => {
     const { url, show } = await serve(logOf(5));
     const state = newFile();
     for (const known of [false, true]) {
@@ -163,7 +163,7 @@ describe("a log that is followed over HTTP", () => {
     }
   });
 
-  test("is no log where its files agree with each other, and not with what is signed", async () => {
+  test("It is refused if its files agree with each other but not with the signed checkpoint", async () => {
     const signed = changed("checkpoint", (bytes) => bytes, logOf(9));
     const { url } = await serve(logOf(9, other), signed);
     expect(await once(url, newFile())).toMatchObject({
@@ -172,7 +172,7 @@ describe("a log that is followed over HTTP", () => {
     });
   });
 
-  test("is checked in parts, and goes on where it stopped when a part cannot be read", async () => {
+  test("It is checked in parts, and the check resumes after a part that could not be read", async () => {
     const log = logOf(8_500);
     const { url, show } = await serve(log);
     const state = newFile();
@@ -194,25 +194,25 @@ describe("a log that is followed over HTTP", () => {
       text: "ok: trust.example/log has 8500 entries, 308 of them new\n",
     });
     expect(asked).not.toContain("tile/entries/000");
-    // The part that was checked binds as the whole does.
+    // The checked part binds as much as a complete log.
     show(logOf(8_600, { 8191: entry(8_191, { id: "other" }) }));
     expect(await once(url, state)).toMatchObject({ code: 1, text: expect.stringMatching(/FORK/) });
   });
 });
 
-/** What a server may do in place of its first answer at a path. */
+/** Faulty first responses of a server. */
 const FAULTS: Readonly<Record<string, (response: ServerResponse) => void>> = {
   "429": (response) => void response.writeHead(429, { "retry-after": "3" }).end("{}"),
   "503": (response) => void response.writeHead(503).end(),
   silence: () => undefined,
-  "half an answer": (response) => void response.writeHead(200, { "content-length": "999" }).write("half"),
+  "half a response": (response) => void response.writeHead(200, { "content-length": "999" }).write("half"),
   "a broken connection": (response) => void response.destroy(),
-  "an endless answer": endless,
+  "an endless response": endless,
 };
 
-test("whatever a server does in place of an answer, its monitor asks again, and reads no more than a file may have", async () => {
+test("After every kind of faulty response, the monitor retries and reads no more than the size limit of a file", async () => {
   vi.spyOn(console, "log").mockReturnValue();
-  const said = vi.spyOn(console, "error").mockReturnValue();
+  const logged = vi.spyOn(console, "error").mockReturnValue();
   onTestFinished(() => void vi.restoreAllMocks());
   const stop = new AbortController();
   const LIMITS: Readonly<Record<string, number>> = {
@@ -243,21 +243,21 @@ test("whatever a server does in place of an answer, its monitor asks again, and 
         () => false,
       );
     await waitUntil(isDone, 60_000, 50);
-    // Twice what it waits for usually, or what the server asks for.
+    // Twice the usual wait, or the server's Retry-After.
     expect([path, fault, waited >= (fault === "429" ? 2_900 : 1_900)]).toEqual([path, fault, true]);
     const bytes = (sent as unknown as ServerResponse).socket?.bytesWritten ?? 0;
-    // What stands in buffers between the two comes on top.
+    // Bytes in buffers between the two sides are counted as well.
     expect(bytes).toBeLessThan((LIMITS[path] ?? 0) + 20e6);
     return { running };
   };
   const runs = Object.keys(LIMITS).flatMap((path) => Object.keys(FAULTS).map((fault) => one(path, fault)));
   const monitors = await Promise.all(runs);
-  expect(said.mock.calls.length).toBeGreaterThanOrEqual(runs.length);
+  expect(logged.mock.calls.length).toBeGreaterThanOrEqual(runs.length);
   stop.abort();
   expect(new Set(await Promise.all(monitors.map(({ running }) => running)))).toEqual(new Set([0]));
 }, 120_000);
 
-/** Sends as long as somebody listens. */
+/** Sends until the client disconnects. */
 function endless(response: ServerResponse): void {
   const more = () => {
     while (response.writable && !response.destroyed && response.write("x".repeat(65_536)));

@@ -27,7 +27,7 @@ const witness = witnessSigner("witness.example/w1", 2);
 const TEXT = formatCheckpoint({ origin: "trust.example/log", size: 0, root: EMPTY_ROOT });
 
 describe("a signed note", () => {
-  test("the example of the specification verifies, and no other text does", async () => {
+  test("The specification's example verifies, and no other text does", async () => {
     const key = parseVerifierKey(EXAMPLE_KEY);
     expect(key).toMatchObject({ name: "example.com/foo", id: "530d903a", type: NOTE_TYPE.ed25519, vkey: EXAMPLE_KEY });
     const { text, signatures } = await verifyNote(EXAMPLE, [key]);
@@ -38,7 +38,7 @@ describe("a signed note", () => {
     });
   });
 
-  test("one that we sign verifies, with any unknown signature beside", async () => {
+  test("A note that we sign verifies, also with unknown signatures", async () => {
     const note = await signNote("Text\n\nof two parts\n", log, noteSigner("stranger.example", 9));
     const { text, signatures, unknown } = await verifyNote(note, [log.key]);
     expect(text).toBe("Text\n\nof two parts\n");
@@ -48,13 +48,13 @@ describe("a signed note", () => {
     ]);
   });
 
-  test("nothing counts without a signature by a known key", async () => {
+  test("A note without a signature by a known key is refused", async () => {
     await expect(verifyNote(EXAMPLE, [log.key])).rejects.toMatchObject({ code: "note_not_signed" });
     const sameName = noteSigner("example.com/foo", 3);
     await expect(verifyNote(EXAMPLE, [sameName.key])).rejects.toMatchObject({ code: "note_not_signed" });
   });
 
-  test("one wrong signature by a known key refuses the note, however many right ones stand beside it", async () => {
+  test("A note with one wrong signature by a known key is refused in spite of correct ones", async () => {
     const note = await signNote(TEXT, log);
     const wrong = `${note}${(await signNote("Else\n", log)).split("\n\n")[1]}`;
     await expect(verifyNote(wrong, [log.key])).rejects.toMatchObject({ code: "note_signature_mismatch" });
@@ -82,17 +82,17 @@ describe("a signed note", () => {
     ["no signature after the key ID", `Text\n\n— example.com/foo Uw2QOg==\n`],
     ["something after the base64", EXAMPLE.replace("QM=", "QM= x")],
     ["101 signatures", `${EXAMPLE}${`${LINE}\n`.repeat(100)}`],
-    ["more than a million characters", `${"x".repeat(1_000_000)}\n${EXAMPLE}`],
-  ])("with %s is malformed", (_, note) => {
+    ["more than 1,000,000 characters", `${"x".repeat(1_000_000)}\n${EXAMPLE}`],
+  ])("A note with %s is malformed", (_, note) => {
     expect(() => parseNote(note)).toThrow(expect.objectContaining({ code: "malformed_note" }));
   });
 
-  test("bytes that are no UTF-8, or begin with a byte order mark, are not read as something else", () => {
+  test("Invalid UTF-8 is refused, and a byte order mark is not dropped", () => {
     expect(() => parseNote(Buffer.concat([Buffer.from([0xff]), Buffer.from(EXAMPLE)]))).toThrow(/not UTF-8/);
     expect(parseNote(Buffer.from(`\ufeff${EXAMPLE}`)).text).toBe("\ufeffThis is an example message.\n");
   });
 
-  test("16 signatures of any kind fit", () => {
+  test("16 signatures of any type fit", () => {
     const long = `— example.com/foo ${"A".repeat(3_240)}\n`;
     expect(parseNote(`Text\n\n${long.repeat(16)}`).signatures).toHaveLength(16);
   });
@@ -107,16 +107,16 @@ describe("a vkey", () => {
     ["a space in its name", EXAMPLE_KEY.replace("foo", "f oo")],
     ["no name", EXAMPLE_KEY.replace("example.com/foo", "")],
     ["a line break", `${EXAMPLE_KEY}\n`],
-  ])("with %s is malformed", (_, vkey) => {
+  ])("A vkey with %s is malformed", (_, vkey) => {
     expect(() => parseVerifierKey(vkey)).toThrow(expect.objectContaining({ code: "malformed_vkey" }));
   });
 
-  test("of a type that is not checked here is refused by that name", () => {
+  test("A vkey of an unsupported type is refused by its name", () => {
     const ecdsa = `x+00000000+${Buffer.from([2, ...new Uint8Array(32)]).toString("base64")}`;
     expect(() => parseVerifierKey(ecdsa)).toThrow(expect.objectContaining({ code: "unsupported_signature_type" }));
   });
 
-  test("is written as it is read, with a plus in its base64 too", () => {
+  test("A vkey is written as it was parsed, also with a plus in its base64", () => {
     for (let seed = 0; seed < 50; seed++) {
       const { key } = witnessSigner("witness.example/w1", seed);
       expect(parseVerifierKey(key.vkey)).toEqual({ ...key, publicKey: Uint8Array.from(key.publicKey) });
@@ -125,7 +125,7 @@ describe("a vkey", () => {
 });
 
 describe("a checkpoint", () => {
-  test("the example of the specification is read and written", () => {
+  test("The specification's example is parsed and formatted", () => {
     const checkpoint = parseCheckpoint(HEAD);
     expect(checkpoint).toMatchObject({ origin: "example.com/behind-the-sofa", size: 20_852_163, extensions: [] });
     expect(formatCheckpoint(checkpoint)).toBe(HEAD);
@@ -147,7 +147,7 @@ describe("a checkpoint", () => {
     ["a short root", HEAD.replace("CsUYapGG", "")],
     ["spare bits in its root", HEAD.replace("q2I=", "q2J=")],
     ["entries missing from its root", size("0")],
-  ])("with %s is malformed", (_, text) => {
+  ])("A checkpoint with %s is malformed", (_, text) => {
     expect(() => parseCheckpoint(text)).toThrow(expect.objectContaining({ code: "malformed_checkpoint" }));
   });
 });
@@ -156,7 +156,7 @@ describe("a cosignature", () => {
   const cosigned = async (signer: NoteSigner, seconds: number) =>
     `${await signNote(TEXT, log)}${await cosign(TEXT, signer, seconds)}`;
 
-  test("says when, and holds for this text and this time only", async () => {
+  test("It states its time and is valid only for this text and this time", async () => {
     const note = await cosigned(witness, 1_679_315_147);
     const { signatures } = await verifyNote(note, [log.key, witness.key]);
     expect(signatures.map(({ name, seconds }) => [name, seconds])).toEqual([
@@ -170,14 +170,14 @@ describe("a cosignature", () => {
     await expect(verifyNote(moved, [witness.key])).rejects.toMatchObject({ code: "note_signature_mismatch" });
   });
 
-  test("is checked apart from its note too: what a witness answers with", async () => {
+  test("It can be checked without its note, as a witness returns it", async () => {
     const lines = parseSignatures(`${await cosign(TEXT, witness, 5)}${await cosign(TEXT, witnessSigner("w", 7), 6)}`);
     const { signatures, unknown } = await verifySignatures(TEXT, lines, [witness.key]);
     expect([signatures.map(({ seconds }) => seconds), unknown.map(({ name }) => name)]).toEqual([[5], ["w"]]);
     await expect(verifySignatures(HEAD, lines, [witness.key])).rejects.toThrow(/does not verify/);
   });
 
-  test("signs the words of the specification", async () => {
+  test("It signs the text of the specification", async () => {
     const words: string[] = [];
     const sign = (message: Uint8Array) => {
       words.push(Buffer.from(message).toString());
@@ -187,7 +187,7 @@ describe("a cosignature", () => {
     expect(words).toEqual([`cosignature/v1\ntime 1679315147\n${HEAD}`]);
   });
 
-  test("of ML-DSA-44 is verified where the runtime can", async () => {
+  test("An ML-DSA-44 cosignature is verified if the runtime supports it", async () => {
     const { subtle } = globalThis.crypto;
     const keys = (await subtle.generateKey("ML-DSA-44", true, ["sign", "verify"])) as webcrypto.CryptoKeyPair;
     const raw = new Uint8Array(await subtle.exportKey("raw-public" as "raw", keys.publicKey));
@@ -204,7 +204,7 @@ describe("a cosignature", () => {
     await expect(verifyNote(renamed, [other])).rejects.toMatchObject({ code: "note_signature_mismatch" });
   });
 
-  test("is not a log's signature, nor the other way around", async () => {
+  test("A cosigner does not sign a log's note, and a log does not cosign", async () => {
     await expect(cosign(TEXT, log, 1)).rejects.toThrow(/not a cosigner's/);
     await expect(signNote(TEXT, witness)).rejects.toThrow(/a cosigner's/);
     await expect(cosign("not a checkpoint\n", witness, 1)).rejects.toMatchObject({ code: "malformed_checkpoint" });

@@ -32,26 +32,26 @@ describe("a policy", () => {
   const check = async (...witnesses: readonly (typeof x1)[]) =>
     verifyCheckpoint(await new FolderLog(signer, ...witnesses).checkpoint(), parsePolicy(POLICY));
 
-  test("is met by its quorum, and says who cosigned and when", async () => {
+  test("It is met by its quorum, and reports each cosigner with its time", async () => {
     expect(await check(x1, x3, y1)).toMatchObject({
       log: "trust.example/log",
       witnesses: ["X1", "X3", "Y1"].map((name) => ({ name, seconds: 1_790_000_000 })),
     });
   });
 
-  test("is not met by less, nor by one witness many times", async () => {
+  test("It is not met by fewer witnesses, and repetitions of one witness count once", async () => {
     for (const less of [[], [x1, x2, x3], [x1, y1], [x1, x1, x1, y1]])
       await expect(check(...less)).rejects.toMatchObject({ code: "quorum_not_met" });
   });
 
-  test("names the logs: another log, and a log that only its witnesses signed, are refused", async () => {
+  test("Another log, and a log that only its witnesses signed, are refused", async () => {
     const stranger = await new FolderLog(noteSigner("other.example/log", 1), x1, x2, y1).checkpoint();
     await expect(verifyCheckpoint(stranger, parsePolicy(POLICY))).rejects.toMatchObject({ code: "unknown_log" });
     const sameName = await new FolderLog(noteSigner("trust.example/log", 2), x1, x2, y1).checkpoint();
     await expect(verifyCheckpoint(sameName, parsePolicy(POLICY))).rejects.toMatchObject({ code: "note_not_signed" });
   });
 
-  test("may ask for no witness, or for one", async () => {
+  test("It may require no witness, or one", async () => {
     const log = `log ${signer.key.vkey}\n`;
     const note = await new FolderLog(signer).checkpoint();
     expect(await verifyCheckpoint(note, parsePolicy(`${log}quorum none\n`))).toMatchObject({ witnesses: [] });
@@ -59,23 +59,31 @@ describe("a policy", () => {
     await expect(verifyCheckpoint(note, one)).rejects.toMatchObject({ code: "quorum_not_met" });
   });
 
-  test("keeps names apart octet by octet", () => {
+  test("It distinguishes names by their bytes", () => {
     const kelvin = Buffer.from(`witness \u212a ${x1.key.vkey}\nwitness K ${x2.key.vkey}\nquorum K\n`);
     expect(parsePolicy(kelvin).quorum).toEqual({ witness: expect.objectContaining({ name: x2.key.name }) });
   });
 
   test.each([
     ["no quorum", "log x", /malformed|vkey/],
-    ["two quorums", "quorum none\nquorum none", /line 2 .*quorum line already/],
+    ["two quorum lines", "quorum none\nquorum none", /line 2 .*quorum line already/],
     ["an unknown name", "quorum w", /no line before defines "w"/],
     ["an unknown keyword", "trust w\nquorum none", /"trust" is not log/],
     ["a member that is defined later", `group g any w\nwitness w ${x1.key.vkey}\nquorum g`, /line 1 .*defines "w"/],
     ["none in a group", "group g any none\nquorum g", /defines "none"/],
     ["a witness named none", `witness none ${x1.key.vkey}\nquorum none`, /"none" is taken/],
-    ["a name twice", `witness w ${x1.key.vkey}\nwitness w ${x2.key.vkey}\nquorum w`, /"w" is taken/],
-    ["a key twice", `witness v ${x1.key.vkey}\nwitness w ${witnessSigner("y", 11).key.vkey}\nquorum w`, /named twice/],
-    ["a log twice", `log ${signer.key.vkey}\nlog ${signer.key.vkey}\nquorum none`, /named twice/],
-    ["a member twice", `witness w ${x1.key.vkey}\ngroup g any w\ngroup h any w\nquorum h`, /member of a group already/],
+    ["a duplicate name", `witness w ${x1.key.vkey}\nwitness w ${x2.key.vkey}\nquorum w`, /"w" is taken/],
+    [
+      "a duplicate key",
+      `witness v ${x1.key.vkey}\nwitness w ${witnessSigner("y", 11).key.vkey}\nquorum w`,
+      /named twice/,
+    ],
+    ["a duplicate log", `log ${signer.key.vkey}\nlog ${signer.key.vkey}\nquorum none`, /named twice/],
+    [
+      "a duplicate member",
+      `witness w ${x1.key.vkey}\ngroup g any w\ngroup h any w\nquorum h`,
+      /member of a group already/,
+    ],
     ["a threshold of 0", `witness w ${x1.key.vkey}\ngroup g 0 w\nquorum g`, /from 1 to 1/],
     ["a threshold above its members", `witness w ${x1.key.vkey}\ngroup g 2 w\nquorum g`, /from 1 to 1/],
     ["an empty group", "group g any\nquorum g", /expected group/],
@@ -84,7 +92,7 @@ describe("a policy", () => {
     ["a carriage return", "quorum none\r\n", /control character/],
     ["too many words", "quorum none none", /expected quorum/],
     ["nothing", "", /no quorum line/],
-  ])("with %s is refused", (_, text, reason) => {
+  ])("A policy with %s is refused", (_, text, reason) => {
     expect(() => parsePolicy(text)).toThrow(reason);
   });
 });
@@ -96,7 +104,7 @@ const TEXT = formatCheckpoint({ origin: "trust.example/log", size: 256, root: le
 const noteOf = async (text: string, ...lines: readonly (string | Promise<string>)[]) =>
   `${await signNote(text, signer)}${(await Promise.all(lines)).join("")}`;
 const [by1, by2] = [await cosign(TEXT, x1, 5), await cosign(TEXT, x2, 6)];
-/** The bytes of a line under another name. */
+/** A cosignature line with another name. */
 const renamed = (line: string, name: string) => line.replace(/^\u2014 [^ ]+/, `\u2014 ${name}`);
 const withTime = (line: string, seconds: bigint) => {
   const bytes = Buffer.from(line.trim().split(" ")[2] ?? "", "base64");
@@ -104,22 +112,18 @@ const withTime = (line: string, seconds: bigint) => {
   return `${line.split(" ").slice(0, 2).join(" ")} ${bytes.toString("base64")}\n`;
 };
 
-describe("a checkpoint of somebody hostile", () => {
+describe("a hostile checkpoint", () => {
   test.each<[string, Promise<string>, string]>([
     ["one witness's line twice", noteOf(TEXT, by1, by1), "quorum_not_met"],
     ["one witness at two times", noteOf(TEXT, by1, cosign(TEXT, x1, 9)), "quorum_not_met"],
     ["one witness's line under the other's name", noteOf(TEXT, by1, renamed(by1, x2.key.name)), "quorum_not_met"],
-    [
-      "a right line and a wrong one of one witness",
-      noteOf(TEXT, by1, by2, withTime(by2, 7n)),
-      "note_signature_mismatch",
-    ],
+    ["a correct and a wrong line of one witness", noteOf(TEXT, by1, by2, withTime(by2, 7n)), "note_signature_mismatch"],
     [
       "a cosignature of another size",
       noteOf(TEXT, by1, cosign(TEXT.replace("256", "257"), x2, 6)),
       "note_signature_mismatch",
     ],
-    ["a time that is no date", noteOf(TEXT, by1, cosign(TEXT, x2, 8_640_000_000_001)), "note_signature_mismatch"],
+    ["a time that is not a date", noteOf(TEXT, by1, cosign(TEXT, x2, 8_640_000_000_001)), "note_signature_mismatch"],
     ["a time beyond 2^63", noteOf(TEXT, by1, withTime(by2, 2n ** 64n - 1n)), "note_signature_mismatch"],
     [
       "the log's line cut short",
@@ -127,24 +131,24 @@ describe("a checkpoint of somebody hostile", () => {
       "note_signature_mismatch",
     ],
     [
-      "a line added to what was signed",
+      "a line added to the signed text",
       noteOf(TEXT, by1, by2).then((note) => note.replace("\n\n", "\nmore\n\n")),
       "note_signature_mismatch",
     ],
     ["one carriage return in its origin", noteOf(TEXT.replace("\n", "\r\n"), by1), "malformed_note"],
     ["a space after its origin", noteOf(TEXT.replace("\n", " \n"), by1), "unknown_log"],
-    ["a look-alike of its origin", noteOf(TEXT.replace("log", "l\u043eg"), by1), "unknown_log"],
+    ["a homoglyph in its origin", noteOf(TEXT.replace("log", "l\u043eg"), by1), "unknown_log"],
     ["its origin in another form of Unicode", noteOf(TEXT.replace("log", "lo\u0067\u0301"), by1), "unknown_log"],
     [
       "a size with digits of another script",
       noteOf(TEXT.replace("256", "\u0662\u0665\u0666"), by1),
       "malformed_checkpoint",
     ],
-  ])("with %s is refused", async (_, note, code) => {
+  ])("A checkpoint with %s is refused", async (_, note, code) => {
     await expect(note.then((text) => verifyCheckpoint(text, BOTH))).rejects.toMatchObject({ code });
   });
 
-  test("counts with lines that it signed besides, with strangers' lines, and with times of the future, which are shown", async () => {
+  test("A checkpoint counts with signed extensions, unknown lines, and times in the future, which are reported", async () => {
     const stranger = await cosign(TEXT, witnessSigner("stranger.example", 77), 5);
     const unknown = `\u2014 ${x1.key.name} ${Buffer.from("a later type").toString("base64")}\n`;
     const found = await verifyCheckpoint(
@@ -157,7 +161,7 @@ describe("a checkpoint of somebody hostile", () => {
     expect(extended.checkpoint).toMatchObject({ size: 256, extensions: ["an extension", "another"] });
   });
 
-  test("of a foreign ML-DSA-44 witness counts, beside a line of a type that nobody knows; changed anywhere, it does not", async () => {
+  test("A checkpoint of a foreign ML-DSA-44 witness with an unknown line counts, and no changed one does", async () => {
     const [policy = "", note = ""] = (await readFile(new URL("ml-dsa-44.txt", import.meta.url), "utf8")).split("---\n");
     const trusting = parsePolicy(policy);
     expect(await verifyCheckpoint(note, trusting)).toMatchObject({
@@ -179,7 +183,7 @@ describe("a proof", () => {
   log.append(...Array.from({ length: 300 }, (_, at) => Buffer.from(`entry ${at}`)));
   const policy = parsePolicy(POLICY);
 
-  test("shows that the entry it carries is in the log", async () => {
+  test("It proves that the entry it carries is in the log", async () => {
     const text = await log.proof(257);
     const proof = parseProof(text);
     expect(formatProof(proof)).toBe(text);
@@ -192,7 +196,7 @@ describe("a proof", () => {
     await expect(verifyProof(proof, leafHash(Buffer.from("entry 256")), policy)).rejects.toThrow(/another root/);
   });
 
-  test("may come without extra data, and without hashes in a tree of one entry", async () => {
+  test("It may omit extra data, and has no hashes in a tree of one entry", async () => {
     const single = new FolderLog(signer);
     single.append(Buffer.from("alone"));
     const [header, , ...rest] = (await single.proof(0)).split("\n");
@@ -215,7 +219,7 @@ describe("a proof", () => {
       (text) => text.replace(/(index \d+\n)/, `$1${`${Buffer.alloc(32).toString("base64")}\n`.repeat(54)}`),
     ],
     ["no checkpoint", (text) => text.slice(0, text.indexOf("\n\n"))],
-  ])("with %s is malformed", async (_, change) => {
+  ])("A proof with %s is malformed", async (_, change) => {
     const text = await log.proof(257);
     expect(() => parseProof(change(text))).toThrow(expect.objectContaining({ code: "malformed_log_proof" }));
   });

@@ -16,7 +16,7 @@ export const RECORD = {
   issued_at: SAMPLE_NOW.toISOString(),
 };
 const CONTEXT = ["https://www.w3.org/ns/credentials/undefined-terms/v2"];
-/** A document that the service has signed, or somebody else. */
+/** A document signed by the service or by another key. */
 export const sign = (members: object, key = KEY) =>
   forge({
     document: { "@context": CONTEXT, issuer: ISSUER, ...members },
@@ -30,7 +30,7 @@ export const entry = (index: number, change: object = {}, document: object = log
   Buffer.from(jcs({ document, id: "c1", index, type: "certificate", version: 1, ...change } as Json));
 
 const verdict = sign({ type: "Verdict" });
-/** A log of certificates; a verdict stands at 3. */
+/** An entry of a log of certificates, with a verdict at index 3. */
 export const usual = (index: number) =>
   index === 3 ? entry(index, { type: "verdict", id: "v1" }, verdict) : entry(index);
 export const logOf = (size: number, change: Readonly<Record<number, Buffer>> = {}) => {
@@ -41,7 +41,7 @@ export const logOf = (size: number, change: Readonly<Record<number, Buffer>> = {
 
 export const WALLET = `0x${"a1".repeat(20)}`;
 
-/** A certificate of `WALLET` at this place, a retry PASS unless the change says otherwise. */
+/** A certificate of `WALLET` at this index, a retry PASS unless the change overrides it. */
 export const certificate = (index: number, change: object = {}) => {
   const members = {
     ...RECORD,
@@ -54,5 +54,5 @@ export const certificate = (index: number, change: object = {}) => {
 };
 export const reversal = (index: number, id: string) =>
   entry(index, { type: "reversal", id }, sign({ type: "ReversedCertificate", certificate: id }));
-/** As a wallet's record lists it. */
+/** The certificate as a wallet's record lists it. */
 export const listed = (at: number, result: string) => ({ id: `cert-${at}`, result, fresh: true });

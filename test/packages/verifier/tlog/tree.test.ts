@@ -18,7 +18,7 @@ const sha256 = (...parts: readonly Uint8Array[]): Buffer => {
   return hash.digest();
 };
 
-/** RFC 6962, section 2.1, word by word and with node:crypto only: what the library is compared with. */
+/** RFC 6962, section 2.1, implemented literally with only node:crypto, as the reference for the library. */
 class NaiveTree {
   readonly #leaves: readonly Uint8Array[];
   readonly #known = new Map<string, Buffer>();
@@ -92,7 +92,7 @@ describe("the vectors of the reference implementation of RFC 6962", () => {
   const tree = new MemoryTree();
   tree.append(ENTRIES.map((entry) => leafHash(bytes(entry))));
 
-  test("roots", async () => {
+  test("The roots match the vectors", async () => {
     const roots = await Promise.all(ROOTS.map((_, size) => rootHash(size, tree.read)));
     expect(roots.map(hex)).toEqual(ROOTS);
     expect(hex(EMPTY_ROOT)).toBe(ROOTS[0]);
@@ -104,7 +104,7 @@ describe("the vectors of the reference implementation of RFC 6962", () => {
     [5, 8, [D, E, FOUR]],
     [2, 3, [TWO]],
     [1, 5, [ONE, B, D]],
-  ])("the inclusion proof of entry %i among %i", async (index, size, proof) => {
+  ])("The inclusion proof of entry %i in %i matches the vectors", async (index, size, proof) => {
     expect((await inclusionProof(index, size, tree.read)).map(hex)).toEqual(proof);
   });
 
@@ -113,12 +113,12 @@ describe("the vectors of the reference implementation of RFC 6962", () => {
     [1, 8, [A, B, C]],
     [6, 8, [F, E, FOUR]],
     [2, 5, [B, D]],
-  ])("the consistency proof from %i to %i", async (oldSize, newSize, proof) => {
+  ])("The consistency proof from %i to %i matches the vectors", async (oldSize, newSize, proof) => {
     expect((await consistencyProof(oldSize, newSize, tree.read)).map(hex)).toEqual(proof);
   });
 });
 
-/** Leaves that anybody can make again: the hash of each number. */
+/** Reproducible leaves: the hash of each number. */
 const LEAVES = Array.from({ length: 65_793 }, (_, at) => NaiveTree.leaf(Buffer.from(String(at))));
 const naive = new NaiveTree(LEAVES);
 const grown = new MemoryTree();
@@ -127,7 +127,7 @@ const BORDERS = [1, 2, 3, 255, 256, 257, 511, 512, 513, 65_279, 65_280, 65_535, 
 const sizes = fc.oneof(fc.constantFrom(...BORDERS), fc.integer({ min: 1, max: LEAVES.length }));
 const RUNS = { numRuns: 60 };
 
-test("what is hashed is left as it was, in a Buffer too, as a database gives it", () => {
+test("Hashing leaves its input unchanged, also a Buffer from a database", () => {
   const tile = Buffer.concat(Array.from({ length: 256 }, (_, at) => Buffer.alloc(32, at)));
   const before = Buffer.from(tile);
   const root = completeRoot(tile);
@@ -135,15 +135,15 @@ test("what is hashed is left as it was, in a Buffer too, as a database gives it"
   expect(hex(completeRoot(new Uint8Array(tile)))).toBe(hex(root));
 });
 
-describe("a tree in tiles is the tree of RFC 6962's definition", () => {
-  test.each([0, ...BORDERS])("grown in one step to %i entries", async (size) => {
+describe("a tiled tree compared with RFC 6962's definition", () => {
+  test.each([0, ...BORDERS])("A tree that grows in one step to %i entries has the same root", async (size) => {
     const tree = new MemoryTree();
     tree.append(LEAVES.slice(0, size));
     expect(hex(tree.root)).toBe(hex(naive.root(0, size)));
     expect(hex(await rootHash(size, grown.read))).toBe(hex(tree.root));
   });
 
-  test("grown in steps of any length, from the edge alone", () => {
+  test("A tree that grows in steps of any length from its edge alone has the same root", () => {
     const steps = fc.array(fc.oneof(fc.constantFrom(0, 1, 255, 256, 257), fc.nat(700)), { maxLength: 12 });
     fc.assert(
       fc.property(fc.constantFrom(0, 255, 256, 65_023), steps, (start, lengths) => {
@@ -158,7 +158,7 @@ describe("a tree in tiles is the tree of RFC 6962's definition", () => {
     );
   });
 
-  test("inclusion proofs are PATH, hold, and hold for nothing else", async () => {
+  test("Inclusion proofs equal PATH and are valid for nothing else", async () => {
     const places = sizes.chain((size) => fc.tuple(fc.nat(size - 1), fc.constant(size)));
     await fc.assert(
       fc.asyncProperty(places, fc.nat(255), async ([index, size], noise) => {
@@ -185,7 +185,7 @@ describe("a tree in tiles is the tree of RFC 6962's definition", () => {
     );
   });
 
-  test("consistency proofs are PROOF, hold, and hold for nothing else", async () => {
+  test("Consistency proofs equal PROOF and are valid for nothing else", async () => {
     await fc.assert(
       fc.asyncProperty(sizes, sizes, fc.nat(255), async (one, other, noise) => {
         const [oldSize, newSize] = [Math.min(one, other), Math.max(one, other)];
@@ -213,14 +213,14 @@ describe("a tree in tiles is the tree of RFC 6962's definition", () => {
     );
   });
 
-  test("every tree begins with the empty one, which has one root", () => {
+  test("Every tree extends the empty tree, which has one root", () => {
     const claim = { oldSize: 0, oldRoot: EMPTY_ROOT, newSize: 2, newRoot: naive.root(0, 2), proof: [] };
     verifyConsistency(claim);
     expect(() => verifyConsistency({ ...claim, oldRoot: naive.root(0, 1) })).toThrow(/different roots/);
     expect(() => verifyConsistency({ ...claim, proof: [EMPTY_ROOT] })).toThrow(/should be empty/);
   });
 
-  test("a proof asks for all its tiles at once, each once, and for none that the tree has not", async () => {
+  test("A proof requests all its tiles in one call, each once, and only tiles that the tree has", async () => {
     const asked: string[][] = [];
     await inclusionProof(65_537, 65_793, (ids) => {
       asked.push(ids.map(tilePath));
@@ -229,13 +229,13 @@ describe("a tree in tiles is the tree of RFC 6962's definition", () => {
     expect(asked.map((paths) => paths.toSorted())).toEqual([["tile/0/256", "tile/0/257.p/1", "tile/2/000.p/1"]]);
   });
 
-  test("a tile of another length is an error", async () => {
+  test("A tile of another length is an error", async () => {
     await expect(rootHash(3, async () => [new Uint8Array(64)])).rejects.toThrow("should have 96 bytes, and has 64");
     await expect(rootHash(3, async () => [])).rejects.toThrow("has none");
     expect(() => new MemoryTree().append([new Uint8Array(31)])).toThrow("31 bytes");
   });
 
-  test("sizes and indexes are whole numbers in order", async () => {
+  test("Sizes and indexes that are too large or out of order are refused", async () => {
     await expect(inclusionProof(3, 3, grown.read)).rejects.toThrow(RangeError);
     await expect(consistencyProof(4, 3, grown.read)).rejects.toThrow(RangeError);
     await expect(rootHash(2 ** 53, grown.read)).rejects.toThrow(RangeError);
@@ -255,12 +255,12 @@ test.each([
   [{ level: 63, n: 999, width: 255 }, "tile/63/999.p/255"],
   [{ level: 2, n: 1_000, width: 1 }, "tile/2/x001/000.p/1"],
   [{ level: 0, n: 2 ** 45 - 1, width: 256 }, "tile/0/x035/x184/x372/x088/831"],
-])("tile %j has the path %s", (id, path) => {
+])("Tile %j has the path %s", (id, path) => {
   expect(tilePath(id)).toBe(path);
   expect(parseTilePath(path)).toEqual(id);
 });
 
-test("bundles of entries have paths of their own", () => {
+test("Entry bundles have their own paths", () => {
   expect(entriesPath(1_067, 12)).toBe("tile/entries/x001/067.p/12");
   expect(entriesPath(0)).toBe("tile/entries/000");
   expect(parseTilePath("tile/entries/x001/067.p/12")).toEqual({ entries: true, n: 1_067, width: 12 });
@@ -297,11 +297,11 @@ test.each([
   "tile/0/000?",
   "tile/0/x035/x184/x372/x088/832",
   "tile/0/x001/x000/x000/x000/x000/x000/000",
-])("%j is no path of a tile", (path) => {
+])("The text %j is not a tile path", (path) => {
   expect(parseTilePath(path)).toBeNull();
 });
 
-test("a tree of 70,000 entries has the tiles that the specification counts", () => {
+test("A tree of 70,000 entries has the tiles that the specification counts", () => {
   expect([272, 273, 274].map((n) => tileWidth(70_000, 0, n))).toEqual([256, 112, -144]);
   expect([0, 1].map((n) => tileWidth(70_000, 1, n))).toEqual([256, 17]);
   expect(tileWidth(70_000, 2, 0)).toBe(1);
