@@ -121,7 +121,7 @@ describe("refusals with the scheme's code", () => {
   test.each<[string, (payment: Changeable) => void]>([
     ["amount_mismatch", ({ payload: { authorization } }) => Object.assign(authorization, { value: "99999" })],
     ["signature", ({ payload }) => Object.assign(payload, { signature: `0x${"11".repeat(65)}` })],
-  ])("%s", async (code, change) => {
+  ])("A payment with a wrong value gets the code %s", async (code, change) => {
     const response = await pay(shop, await changed(change));
     expect(response.status).toBe(402);
     expect(errorIn(response)).toMatch(new RegExp(`^invalid_auth_capture_evm_${code}: `));

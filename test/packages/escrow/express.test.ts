@@ -93,9 +93,9 @@ test.each<[string, Handler, string]>([
     "An old silent pond",
   ],
   ["send of bytes", (_request, response) => response.type("png").send(Buffer.from([1, 2, 255])), "\u0001\u0002\ufffd"],
-])("%s", async (_, handler, body) => {
+])("A response by %s is sold", async (_, handler, body) => {
   const { response, text, decision } = await sold(handler);
-  expect([response.status, text, decision]).toEqual([200, body, "A response by %s is sold"]);
+  expect([response.status, text, decision]).toEqual([200, body, "release"]);
   if (_ === "write and end") expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
 });
 

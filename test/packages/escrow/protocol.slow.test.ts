@@ -94,74 +94,71 @@ const shop = {
   }) as typeof fetch,
 };
 
-test.each<Pays>(["A merchant that follows the page is paid by %s", "commerce"])(
-  "a merchant that follows the page is paid by %s",
-  async (pays) => {
-    const contract = contracts.find(({ scheme }) => scheme === pays) ?? expect.fail(`There is no ${pays}.`);
-    const buyer = await newBuyer(chain);
-    const { accepted, payload } = decodeHeader(await signFor(shop, buyer, { url: "http://shop.example/haiku", pays }));
-    const { authorization, signature, paymentInfo, salt } = payload;
-    const info = {
-      ...{ operator: contract.address, payer: authorization.from, receiver: account.address, token: contract.usdc },
-      ...{ maxAmount: 100_000n, preApprovalExpiry: Number(authorization.validBefore) },
-      authorizationExpiry: Number(paymentInfo?.authorizationExpiry ?? accepted.extra.captureDeadline),
-      refundExpiry: Number(paymentInfo?.refundExpiry ?? accepted.extra.refundDeadline),
-      ...{ minFeeBps: 100, maxFeeBps: 100, feeReceiver: contract.fee_recipient },
-      salt: BigInt(paymentInfo?.salt ?? salt),
-    };
-    const hash = (payer: Address): Hex => {
-      const terms = encodeAbiParameters(TERMS, [TYPEHASH, ...Object.values({ ...info, payer })]);
-      const place = [{ type: "uint256" }, { type: "address" }, { type: "bytes32" }] as const;
-      return keccak256(encodeAbiParameters(place, [8453n, contract.custody, keccak256(terms)]));
-    };
-    const paymentId = hash(info.payer);
-    expect(authorization).toMatchObject({ value: "100000", validAfter: "0", nonce: hash(zeroAddress) });
-    expect(authorization.to.toLowerCase()).toBe(contract.collector);
+test.each<Pays>(["auth-capture", "commerce"])("A merchant that follows the page is paid by %s", async (pays) => {
+  const contract = contracts.find(({ scheme }) => scheme === pays) ?? expect.fail(`There is no ${pays}.`);
+  const buyer = await newBuyer(chain);
+  const { accepted, payload } = decodeHeader(await signFor(shop, buyer, { url: "http://shop.example/haiku", pays }));
+  const { authorization, signature, paymentInfo, salt } = payload;
+  const info = {
+    ...{ operator: contract.address, payer: authorization.from, receiver: account.address, token: contract.usdc },
+    ...{ maxAmount: 100_000n, preApprovalExpiry: Number(authorization.validBefore) },
+    authorizationExpiry: Number(paymentInfo?.authorizationExpiry ?? accepted.extra.captureDeadline),
+    refundExpiry: Number(paymentInfo?.refundExpiry ?? accepted.extra.refundDeadline),
+    ...{ minFeeBps: 100, maxFeeBps: 100, feeReceiver: contract.fee_recipient },
+    salt: BigInt(paymentInfo?.salt ?? salt),
+  };
+  const hash = (payer: Address): Hex => {
+    const terms = encodeAbiParameters(TERMS, [TYPEHASH, ...Object.values({ ...info, payer })]);
+    const place = [{ type: "uint256" }, { type: "address" }, { type: "bytes32" }] as const;
+    return keccak256(encodeAbiParameters(place, [8453n, contract.custody, keccak256(terms)]));
+  };
+  const paymentId = hash(info.payer);
+  expect(authorization).toMatchObject({ value: "100000", validAfter: "0", nonce: hash(zeroAddress) });
+  expect(authorization.to.toLowerCase()).toBe(contract.collector);
 
-    const wallet = createWalletClient({ account, transport: http(chain.rpcUrl) });
-    const transaction = await wallet.writeContract({
-      ...{ address: contract.address, abi: ABI, functionName: "authorize", chain: null, gas: 250_000n },
-      args: [info, info.maxAmount, contract.collector, signature],
-    });
-    expect((await chain.client.waitForTransactionReceipt({ hash: transaction })).status).toBe("success");
+  const wallet = createWalletClient({ account, transport: http(chain.rpcUrl) });
+  const transaction = await wallet.writeContract({
+    ...{ address: contract.address, abi: ABI, functionName: "authorize", chain: null, gas: 250_000n },
+    args: [info, info.maxAmount, contract.collector, signature],
+  });
+  expect((await chain.client.waitForTransactionReceipt({ hash: transaction })).status).toBe("success");
 
-    const body = '{"haiku":"An old silent pond"}';
-    const types = {
-      Delivery: [
-        ...[
-          ["paymentId", "bytes32"],
-          ["status", "uint16"],
-          ["bodySha256", "bytes32"],
-          ["contentType", "string"],
-        ],
-        ...[
-          ["contentEncoding", "string"],
-          ["contestSeconds", "uint32"],
-          ["conditionsSha256", "bytes32"],
-        ],
-      ].map(([name = "", type = ""]) => ({ name, type })),
-    };
-    const { name, version } = forward.domain;
-    const typed = {
-      domain: { name, version, chainId: 8453, verifyingContract: contract.address },
-      types,
-      primaryType: "Delivery" as const,
-      message: {
-        ...{ paymentId, status: 200, bodySha256: sha256(stringToBytes(body)), contentType: "application/json" },
-        ...{ contentEncoding: "", contestSeconds: 0, conditionsSha256: `0x${"00".repeat(32)}` },
-      },
-    };
-    const answer = await fetch(forward.url, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({
-        paymentInfo: { ...info, maxAmount: String(info.maxAmount), salt: String(info.salt) },
-        response: { status: 200, headers: { "content-type": "application/json" }, body },
-        signature: await account.signTypedData(typed),
-        delivery_version: 1,
-      }),
-    });
-    expect([answer.status, await answer.json()]).toMatchObject([200, { decision: "release" }]);
-    await eventually(() => statusOf(scene, paymentId, pays), "released" as const);
-  },
-);
+  const body = '{"haiku":"An old silent pond"}';
+  const types = {
+    Delivery: [
+      ...[
+        ["paymentId", "bytes32"],
+        ["status", "uint16"],
+        ["bodySha256", "bytes32"],
+        ["contentType", "string"],
+      ],
+      ...[
+        ["contentEncoding", "string"],
+        ["contestSeconds", "uint32"],
+        ["conditionsSha256", "bytes32"],
+      ],
+    ].map(([name = "", type = ""]) => ({ name, type })),
+  };
+  const { name, version } = forward.domain;
+  const typed = {
+    domain: { name, version, chainId: 8453, verifyingContract: contract.address },
+    types,
+    primaryType: "Delivery" as const,
+    message: {
+      ...{ paymentId, status: 200, bodySha256: sha256(stringToBytes(body)), contentType: "application/json" },
+      ...{ contentEncoding: "", contestSeconds: 0, conditionsSha256: `0x${"00".repeat(32)}` },
+    },
+  };
+  const answer = await fetch(forward.url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      paymentInfo: { ...info, maxAmount: String(info.maxAmount), salt: String(info.salt) },
+      response: { status: 200, headers: { "content-type": "application/json" }, body },
+      signature: await account.signTypedData(typed),
+      delivery_version: 1,
+    }),
+  });
+  expect([answer.status, await answer.json()]).toMatchObject([200, { decision: "release" }]);
+  await eventually(() => statusOf(scene, paymentId, pays), "released" as const);
+});

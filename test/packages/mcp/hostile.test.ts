@@ -99,9 +99,9 @@ describe("unpublished terms", () => {
   test.each([
     ["an invalid manifest", (answer: ServiceAnswer) => rewritten(answer, () => "{}"), /not an x402 manifest/],
     ["a manifest without the path", (answer: ServiceAnswer) => rewritten(answer, () => '{"resources":[]}'), /no price/],
-  ])("%s", async (_name, change, message) => {
+  ])("Nothing is signed with %s", async (_name, change, message) => {
     const hostile = between(service.url, (answer, { path }) =>
-      path === "Nothing is signed with %s" ? change(answer) : answer,
+      path === "/.well-known/x402" ? change(answer) : answer,
     );
     const answer = await call(await connectLocal({ service: hostile, payer }), "certify", { test: "basic" });
     expect(answer).toMatchObject({ isError: true, text: expect.stringMatching(message) });
@@ -122,11 +122,9 @@ describe("an invalid response to a payment", () => {
     ["a verdict without a proof", (text: string) => text.replace('"proof":', '"prof":'), /there is no proof/],
     ["a duplicate member", (text: string) => text.replace("{", '{"verdict":"release",'), /duplicate_key/],
     ["no verdict", () => "{}", /signature is not valid/],
-  ])("%s", async (_name, change, message) => {
+  ])("The error for %s names the payment, and the response is not passed on", async (_name, change, message) => {
     const hostile = between(service.url, (answer) =>
-      answer.headers.has("The error for %s names the payment, and the response is not passed on")
-        ? rewritten(answer, change)
-        : answer,
+      answer.headers.has("payment-response") ? rewritten(answer, change) : answer,
     );
     const answer = await call(await connectLocal({ service: hostile, payer }), "arbiter_verify", CLAIM);
     const [settled] = await settlements(chain, payer.address);

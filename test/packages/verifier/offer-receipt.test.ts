@@ -176,8 +176,8 @@ describe("the commands", async () => {
       ["receipt", "moved.txt"],
       { code: 1, shown: /NO {3}transaction is 0xcdcd/ },
     ],
-  ])("%s", async (_, args, { code, shown }) => {
-    expect(await run([...args, "They check %s", "did.json"])).toEqual({ code, text: expect.stringMatching(shown) });
+  ])("They check %s", async (_, args, { code, shown }) => {
+    expect(await run([...args, "--did", "did.json"])).toEqual({ code, text: expect.stringMatching(shown) });
   });
 
   test("They accept a known key, and distinguish an expired offer from one that is not genuine", async () => {

@@ -140,9 +140,9 @@ describe("an invalid proof", () => {
     ["that is empty", async () => answer(""), /malformed_log_proof/],
     ["that is too long", async () => answer("x".repeat(3_000_000)), /malformed_log_proof: .*longer than/],
     ["that is not text", async () => answer(Uint8Array.of(0xff, 0xfe)), /malformed_log_proof: .*UTF-8/],
-  ])("%s", async (_, change, reason) => {
+  ])("A proof %s is refused", async (_, change, reason) => {
     expect(await check(await change())).toMatchObject({
-      state: "A proof %s is refused",
+      state: "refused",
       reason: expect.stringMatching(reason),
     });
   });
