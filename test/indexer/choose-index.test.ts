@@ -34,7 +34,7 @@ function settings(changed: Record<string, string> = {}): IndexerSettings {
   return parsed;
 }
 
-/** The index for these settings, on a chain with this head. */
+/** The index for these settings on a chain with this head. */
 function choose(changed: Record<string, string> = {}, { head = HEAD, ageSeconds = 3_590 } = {}) {
   const wanted = settings(changed);
   const time = Date.now() / 1000 - ageSeconds;
@@ -48,7 +48,7 @@ interface App {
   readonly position?: number | null;
 }
 
-/** A schema as a Ponder process leaves it, with one table and how far it is. */
+/** A schema as a Ponder process leaves it, with one table and its progress. */
 async function fill(schema: string, { heartbeatAt = 0, ready = 1, position = null }: App = {}) {
   const value = { is_locked: 1, heartbeat_at: heartbeatAt, is_ready: ready };
   await db.query(`create schema ${schema};
@@ -60,10 +60,10 @@ async function fill(schema: string, { heartbeatAt = 0, ready = 1, position = nul
   return { index: schema.slice(0, end), schema, startBlock: Number(schema.slice(end + 1)) };
 }
 
-/** Another indexer's lock, until the test ends. */
+/** Holds another indexer's lock until the test ends. */
 async function hold(index: string) {
   const lock = await takeLock(url, index);
-  if (lock === null) throw new Error("it is taken");
+  if (lock === null) throw new Error("the lock is taken");
   onTestFinished(lock.release);
   return lock;
 }
@@ -71,13 +71,13 @@ async function hold(index: string) {
 const schemas = async () => (await findIndexes(db)).map(({ schema }) => schema);
 
 describe("the start block", () => {
-  test("is 90 days before the head when the index is first made, and stays there", async () => {
+  test("It is 90 days before the head when the index is created, and does not change", async () => {
     const first = await choose();
     expect(first.startBlock).toBe(HEAD - 3_888_000);
     expect(await choose({}, { head: HEAD + 100_000 })).toEqual(first);
   });
 
-  test("is not counted back from the newest block of a node that has not synced", async () => {
+  test("It is not counted back from the newest block of a node that has not synced", async () => {
     const syncing = { head: 0, ageSeconds: 3_601 };
     await expect(choose({}, syncing)).rejects.toThrow("block, 0, is over an hour old");
     expect(await schemas()).toEqual([]);
@@ -86,11 +86,11 @@ describe("the start block", () => {
     expect((await choose({ START_BLOCK: "7" }, { ...syncing, head: 9 })).startBlock).toBe(7);
   });
 
-  test("is the first block of a chain younger than that", async () => {
+  test("It is the first block of a chain younger than 90 days", async () => {
     expect((await choose({}, { head: 3_888_000 })).startBlock).toBe(0);
   });
 
-  test("is the one given, but never above the head, where Ponder would wait forever", async () => {
+  test("It is the configured block, but never above the head, where Ponder would wait forever", async () => {
     expect((await choose({ START_BLOCK: "40999999" })).startBlock).toBe(HEAD - 1);
     const above = await choose({ START_BLOCK: "41000001" });
     expect(above.startBlock).toBe(HEAD);
@@ -107,28 +107,28 @@ describe("the schema", () => {
     { INDEX_VIEWS_SCHEMA: "staging" },
     { OWN_ADDRESSES: OTHER },
     { ESCROW_ADDRESSES: OTHER },
-  ])("is different with %o", async (changed) => {
+  ])("It is different with %o", async (changed) => {
     expect((await choose(changed)).schema).not.toBe((await choose()).schema);
   });
 
-  test("is different where the escrows begin elsewhere", async () => {
+  test("It is different with another start block of the escrows", async () => {
     const escrow = { ESCROW_ADDRESSES: OTHER };
     expect(await choose({ ...escrow, ESCROW_START_BLOCK: "5" })).not.toEqual(await choose(escrow));
   });
 
-  test("does not depend on what changes no row", async () => {
+  test("It is the same with settings that change no row", async () => {
     const node = { POLL_MS: "250", RPC_COPIES: "25", BASE_RPC_URL: "http://other" };
     expect(await choose({ ...node, ESCROW_START_BLOCK: "5" })).toEqual(await choose());
   });
 
-  test("has a name that Ponder accepts, however long the views' is", async () => {
+  test("Its name is short enough for Ponder with the longest views schema", async () => {
     const longest = { INDEX_VIEWS_SCHEMA: "a".repeat(24), START_BLOCK: "999999999" };
     expect((await choose(longest, { head: 2_000_000_000 })).schema.length).toBeLessThanOrEqual(45);
   });
 });
 
 describe("an index and its lock", () => {
-  test("one session has it, until that ends", async () => {
+  test("One session at a time holds an index until it ends", async () => {
     const first = await hold("live_00000001");
     expect(await takeLock(url, "live_00000001")).toBeNull();
     await hold("live_00000002");
@@ -137,7 +137,7 @@ describe("an index and its lock", () => {
     await hold("live_00000001");
   });
 
-  test("a session that the database ends has lost it", async () => {
+  test("A session that the database terminates has lost the index", async () => {
     const first = await hold("live_00000001");
     await db.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1", [
       sessionName(first.holder),
@@ -147,7 +147,7 @@ describe("an index and its lock", () => {
     await hold("live_00000001");
   });
 
-  test("the next holder ends every connection of the one before, and no other", async () => {
+  test("The next holder ends every connection of the previous holder, and no other", async () => {
     const lock = await hold("live_00000001");
     const names = ["live_00000001_5 0123456789ab", `live_00000001_5 ${lock.holder}`, "live_00000002_5 0123456789ab"];
     const clients = names.map((name) => new pg.Client({ connectionString: url, application_name: name }));
@@ -163,7 +163,7 @@ describe("an index and its lock", () => {
 });
 
 describe("the views", () => {
-  test("show an index that is ready, for readers of the API's role as well", async () => {
+  test("They show an index that is ready, to readers with the API's role as well", async () => {
     const index = await fill("live_00000001_5", { heartbeatAt: 1_000, position: 7 });
     expect(await isReady(db, index.schema, 1_000)).toBe(true);
     expect(await isReady(db, index.schema, 1_001)).toBe(false);
@@ -175,7 +175,7 @@ describe("the views", () => {
     expect(await showIndex(db, index, "live")).toBe(true);
   });
 
-  test("change to another index once that has read as far, in one step that gives way to readers", async () => {
+  test("They switch to another index once it has caught up, in one step that yields to readers", async () => {
     const older = await fill("live_00000001_5", { position: 100 });
     const newer = await fill("live_00000002_5", { position: 94 });
     await openToReaders(db, "live");
@@ -196,7 +196,7 @@ describe("the views", () => {
     expect((await reader.query("select block::int from live.position")).rows).toEqual([{ block: 95 }]);
   });
 
-  test("do not go back to an older index while an indexer holds the newer one", async () => {
+  test("They do not return to an older index while an indexer holds the newer one", async () => {
     const older = await fill("live_00000001_5", { position: 100 });
     const newer = await fill("live_00000002_5", { position: 100 });
     await openToReaders(db, "live");
@@ -208,8 +208,8 @@ describe("the views", () => {
   });
 });
 
-describe("an index that was replaced, or given up", () => {
-  test("is one of the same views that was not written for an hour", async () => {
+describe("an abandoned index", () => {
+  test("It has the same views schema and was not written for an hour", async () => {
     for (const schema of ["live_00000001_5", "staging_00000002_5", "live_e_00000001_5"]) await fill(schema);
     await fill("live_00000004_5", { heartbeatAt: Date.now() - 3_590_000 });
     await fill("live_00000005_5", { heartbeatAt: Date.now() - 3_600_001, ready: 0 });
@@ -222,7 +222,7 @@ describe("an index that was replaced, or given up", () => {
     });
   });
 
-  test("is dropped when no indexer holds it and no transaction reads it", async () => {
+  test("It is dropped when no indexer holds it and no transaction reads it", async () => {
     const index = await fill("live_00000001_5");
     const lock = await hold(index.index);
     expect(await dropUnlessUsed(db, index)).toBe(false);
@@ -237,7 +237,7 @@ describe("an index that was replaced, or given up", () => {
   });
 });
 
-test("all that the indexer made is dropped together or not at all, also what Ponder has not come to; histories stay", async () => {
+test("Everything that the indexer made is dropped together or not at all, and histories are kept", async () => {
   const { schema, index } = await choose();
   await fill("live_00000001_5");
   await db.query("create schema ponder_sync; create table ponder_sync.blocks (number int8)");

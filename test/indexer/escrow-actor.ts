@@ -7,7 +7,7 @@ import { FEE_RECIPIENT, type TestEscrow } from "../support/escrow/contract.ts";
 import { signReceiveAuthorization } from "../support/payments/signing.ts";
 
 export const PAYERS = DEV_ACCOUNTS.slice(0, 4);
-/** Two accounts, one of which also pays, and three that only ever receive. */
+/** Two accounts, one of which also pays, and three that only receive. */
 export const MERCHANTS: readonly Address[] = [
   devAccount(0).address,
   devAccount(5).address,
@@ -19,7 +19,7 @@ const GAS = 400_000n;
 
 type Terms = ContractFunctionArgs<typeof escrowAbi, "view", "getHash">[0];
 
-/** A payment that was asked for; the chain may have refused the hold. */
+/** A requested payment. The chain may have refused its hold. */
 export interface Known {
   readonly id: Hex;
   readonly terms: Terms;
@@ -30,7 +30,7 @@ const action = fc.record({
   payer: fc.nat(PAYERS.length - 1),
   merchant: fc.nat(MERCHANTS.length - 1),
   amount: fc.constantFrom(10_000n, 10_099n, 10_100n, 1_000_000n, 23_456_789n),
-  /** Which of the newest payments, or which account. */
+  /** Selects one of the newest payments, or an account. */
   pick: fc.nat(11),
 });
 const block = fc.record({
@@ -46,7 +46,7 @@ export const planBlocks = (count: number, seed: number): readonly Block[] => fc.
 
 export type EscrowActor = Awaited<ReturnType<typeof createEscrowActor>>;
 
-/** Sends what payers, the arbiter and others do to an escrow. */
+/** Sends the transactions of payers, the arbiter, and others to an escrow. */
 export async function createEscrowActor(chain: TestChain, { address, arbiter }: TestEscrow) {
   const { client } = chain;
   const known: Known[] = [];
@@ -95,7 +95,7 @@ export async function createEscrowActor(chain: TestChain, { address, arbiter }: 
       await clear();
     }
   };
-  /** Mines what these send, in one block. */
+  /** Mines these transactions in one block. */
   const mine = async (...sends: readonly (() => Promise<Hex>)[]): Promise<readonly Hex[]> => {
     const hashes: Hex[] = [];
     await client.setAutomine(false);
@@ -104,12 +104,12 @@ export async function createEscrowActor(chain: TestChain, { address, arbiter }: 
     await client.setAutomine(true);
     return hashes;
   };
-  /** Mines one hold in a block of its own. */
+  /** Mines one hold in a separate block. */
   const mineHold = async (...terms: Parameters<typeof hold>): Promise<Known> => {
     await mine(() => hold(...terms));
     return known.at(-1) as Known;
   };
-  /** Mines one hold and what becomes of it. */
+  /** Mines one hold and its release or refund. */
   const mineSale = async (end: "release" | "refund", ...terms: Parameters<typeof hold>): Promise<void> => {
     const payment = await mineHold(...terms);
     await mine(() => (end === "release" ? release(payment) : refund(payment)));
@@ -117,10 +117,10 @@ export async function createEscrowActor(chain: TestChain, { address, arbiter }: 
   return { known, recordOf, mine, mineHold, mineSale, hold, release, refund, withdraw, play };
 }
 
-/** Every account that the escrow may owe something. */
+/** Every account that the escrow may owe money. */
 const ACCOUNTS: readonly Address[] = [...PAYERS.map(({ address }) => address), ...MERCHANTS, FEE_RECIPIENT];
 
-/** Makes USDC refuse transfers; the answer ends that. */
+/** Makes USDC refuse transfers until the returned function is called. */
 async function change(
   chain: TestChain,
   weather: Block["weather"],
@@ -172,11 +172,11 @@ export const byVerdict = (record: Hex) => /[1-9a-f]/.test(record.slice(2));
 
 export type Events = Awaited<ReturnType<typeof readEvents>>;
 
-/** The escrows' events as the node tells them, in the chain's order. */
+/** The escrows' events from the node, in the chain's order. */
 export const readEvents = ({ client }: TestChain, ...escrows: readonly Address[]) =>
   client.getContractEvents({ address: [...escrows], abi: escrowEventsAbi, fromBlock: 0n, strict: true });
 
-/** What the contract itself answers for every payment that was sent: 0 none, 1 held, 2 released, 3 refunded. */
+/** The contract's state of every sent payment: 0 none, 1 held, 2 released, 3 refunded. */
 export async function readStates({ client }: TestChain, escrow: Address, { known }: EscrowActor) {
   const states = known.map(async ({ id, terms }) => {
     const args = [id] as const;
@@ -191,7 +191,7 @@ export async function readStates({ client }: TestChain, escrow: Address, { known
   return Promise.all(states);
 }
 
-/** What the contract itself says that it owes, without those that it owes nothing. */
+/** The contract's debts by account, without zeros. */
 export async function readOwed({ client }: TestChain, escrow: Address): Promise<Readonly<Record<Address, bigint>>> {
   const owed = ACCOUNTS.map(async (account) => {
     const amount = await client.readContract({

@@ -18,8 +18,8 @@ import { load } from "./preloaded.ts";
 import { type Fact, readFacts } from "./recount.ts";
 import { readTables, recountReading, recountTables } from "./score-recount.ts";
 
-// One chain and an index of it in each scope, on a preloaded history whose file has transfers only: the index takes up the holds within
-// its blocks after it.
+// One chain with an index in each scope, on a preloaded history. The history's file has only transfers, so each index
+// adds the holds within the history's blocks afterwards.
 
 vi.setConfig({ testTimeout: 90_000 });
 const BLOCK = 10_000;
@@ -74,11 +74,11 @@ async function caughtUp(of = reader): Promise<void> {
 
 const SUMS = ["count", "atomic", "unpaid_atomic", "first_at", "last_at", "last_transaction", "funder"];
 
-/** Rows without what the order of events decides. */
+/** Rows without the columns that depend on the order of events. */
 const without = (rows: readonly object[] = [], ...names: readonly string[]) =>
   rows.map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => !names.includes(name))));
 
-test("late holds count as payments, with all sums, but not as meetings on their day", async () => {
+test("Late holds count as payments in all sums, but not as meetings on their day", async () => {
   await caughtUp();
   const facts = await readSales(chain, { escrows: [escrow.address], from: first });
   expect(facts.filter((fact) => fact.kind === "hold" && isInFile(fact)).length).toBeGreaterThan(4);
@@ -97,7 +97,7 @@ test("late holds count as payments, with all sums, but not as meetings on their 
   expect(without(found.wallet, ...circle)).toEqual(without(expected.wallet, ...circle));
 });
 
-test("in authorized scope, too, where payments alone say who has met and who got what", async () => {
+test("In selective scope, meetings and sums come from payments alone", async () => {
   const ofPayments = await indexIn("selective");
   await caughtUp(ofPayments);
   const facts = await readSales(chain, { escrows: [escrow.address], from: first });
@@ -125,17 +125,17 @@ test("in authorized scope, too, where payments alone say who has met and who got
   expect(readings?.map(({ chain: { payees } }) => byPayee(payees))).toEqual(sums);
 });
 
-/** What the index says of the merchant when it has read all. */
+/** The index's record of the merchant after it has read all blocks. */
 async function recordOf(merchant: Address): Promise<object | undefined> {
   await caughtUp();
   const scored = createScoreIndex(reader, ESCROW_VIEWS);
   return (await scored.read([merchant.toLowerCase() as Address], new Date(0)))?.[0]?.chain.escrow;
 }
 
-test("a buyer has money of its own: not the merchant's, and for a release not that of the merchant's funder", async () => {
+test("A buyer counts only with a funder other than the merchant and, for a release, other than the merchant's funder", async () => {
   const merchant: Address = "0x00000000000000000000000000000000000bee99";
   const [sold, dust] = [50_000n, 49_999n];
-  // Payer 1 has its money from account 4, and so has the merchant; payer 2 from account 6.
+  // Account 4 funds both payer 1 and the merchant, and account 6 funds payer 2.
   await transfer(chain, { from: devAccount(4).address, to: merchant, value: 5_000_000n });
   await actor.mineSale("release", 1, merchant, sold);
   await actor.mineSale("release", 2, merchant, dust);
@@ -148,7 +148,7 @@ test("a buyer has money of its own: not the merchant's, and for a release not th
   await actor.mineSale("release", 2, merchant, sold);
   expect(await recordOf(merchant)).toMatchObject({ buyers: 1, release_days: 1, refunded_buyers: 1, refund_days: 1 });
 
-  // Account 0 is a merchant, pays, and has funded payer 3.
+  // Account 0 is a merchant and a payer, and has funded payer 3.
   const funder = devAccount(0).address;
   const before = await recordOf(funder);
   for (const payer of [0, 3]) {

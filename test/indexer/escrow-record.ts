@@ -13,7 +13,7 @@ import { answerOf, expectActivity } from "./indexed.ts";
 import { type Fact, largestFunder, type Own, placeOf, readFacts, type Scope, timeOf } from "./recount.ts";
 import { readTables, recountReading, recountTables } from "./score-recount.ts";
 
-/** The index of a chain with escrows, however far behind. */
+/** The index of a chain with escrows, with no limit on its lag. */
 export const ESCROW_VIEWS = { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY };
 
 const bare = (address: Address) => address.slice(2).toLowerCase();
@@ -22,13 +22,13 @@ export interface Sales {
   readonly escrows: readonly Address[];
   /** The first block of the index. */
   readonly from: number;
-  /** What else is the service's own. */
+  /** Other addresses of the service. */
   readonly own?: Own;
 }
 
 type Party = { readonly party: string; readonly block: bigint };
 
-/** Whether an address is the service's own in a block. */
+/** Returns whether an address belongs to the service in a block. */
 function ownIn({ escrows, own = {} }: Sales): (at: Party) => boolean {
   const always = [FEE_RECIPIENT, ...escrows].map((address) => [bare(address), 0] as const);
   const since = Object.entries(own).map(([address, block]) => [bare(address as Address), block] as const);
@@ -36,7 +36,7 @@ function ownIn({ escrows, own = {} }: Sales): (at: Party) => boolean {
   return ({ party, block }) => block >= (blocks.get(party) ?? Number.POSITIVE_INFINITY);
 }
 
-/** The block that decides whose a payment is: that of its hold, whatever becomes of it. */
+/** Returns the block of a payment's hold, which decides whose payment it is. */
 function heldIn(events: Events): (id: Hex) => bigint {
   const blocks = new Map(
     events.flatMap((event) => (event.eventName === "Held" ? [[event.args.id, event.blockNumber]] : [])),
@@ -44,7 +44,7 @@ function heldIn(events: Events): (id: Hex) => bigint {
   return (id) => blocks.get(id) ?? 0n;
 }
 
-/** Every transfer, hold and release between two others from a block on, in the chain's order. */
+/** Every transfer, hold, and release between two others from a block on, in the chain's order. */
 export async function readSales(chain: TestChain, asked: Sales): Promise<readonly Fact[]> {
   const { escrows, from: firstBlock, own } = asked;
   const events = await readEvents(chain, ...escrows);
@@ -98,7 +98,7 @@ function recountOutcomes({ events, facts, days, sales }: Ledger, merchant: Addre
       const isToItself = funder !== null && (funder === merchant || (name === "Released" && funder === own));
       if (isToItself || lower(payer) === merchant || amount < 50_000n) return [];
       if (name === "Refunded" && !byVerdict(record)) return [];
-      return [{ buyer: funder ?? "nobody", day: days.get(event.blockNumber) ?? 0, tx: event.transactionHash }];
+      return [{ buyer: funder ?? "unfunded", day: days.get(event.blockNumber) ?? 0, tx: event.transactionHash }];
     });
     const firsts = [...Map.groupBy(counted, ({ buyer, day }) => `${buyer} ${day}`).values()].map(([first]) => first);
     const window = firsts.flatMap((one) => (one && one.day > today - 90 && one.day <= today ? [one] : []));
@@ -116,8 +116,8 @@ function recountOutcomes({ events, facts, days, sales }: Ledger, merchant: Addre
 }
 
 /**
- * Every row, and what the index says of buyers and of merchants, is what a recount from raw logs says, also when days leave
- * the window.
+ * Expects every row, and the index's record of every buyer and merchant, to equal a recount from raw logs, also after
+ * days have left the window.
  */
 export async function expectRecords(
   chain: TestChain,
@@ -149,7 +149,7 @@ export async function expectRecords(
   }
 }
 
-/** A plain transfer of USDC, mined. */
+/** Sends and mines a plain transfer of USDC. */
 export async function transfer(
   { client, network }: TestChain,
   { from, to, value }: { readonly from: Address; readonly to: Address; readonly value: bigint },
@@ -159,7 +159,7 @@ export async function transfer(
   await client.waitForTransactionReceipt({ hash });
 }
 
-/** Payers with different funders, of which the first is a merchant as well. */
+/** Gives the payers different funders. The first payer is also a merchant. */
 export async function fundPayers(chain: TestChain): Promise<void> {
   for (const [from, to] of [[4, 1] as const, [6, 2] as const, [0, 3] as const])
     await transfer(chain, { from: devAccount(from).address, to: devAccount(to).address, value: 1_000_000n });

@@ -25,11 +25,12 @@ import {
 } from "./escrow-actor.ts";
 import { ESCROW_VIEWS, expectRecords, fundPayers, type Sales } from "./escrow-record.ts";
 
-// One chain, two escrows (nearly everything happens in the first) and one index of them; the tests go on from each other.
+// One chain, two escrows (most events happen in the first), and one index of both. Each test continues from the
+// previous one.
 
 const CATCH_UP_MS = 45_000;
 const STATUS = ["absent", "held", "released", "refunded"] as const;
-/** A payer and a merchant between whom money is released in both escrows. */
+/** A payer and a merchant with releases in both escrows. */
 const SHARED_PAIR = [1, MERCHANTS[1] as Address] as const;
 const NO_RECORD = `0x${"00".repeat(32)}`;
 
@@ -57,7 +58,7 @@ const statusOf = async ({ id }: Pick<Known, "id">) => {
   return payment.outcome?.status ?? "held";
 };
 
-/** Everything that the index says of the escrow is what the contract, USDC and a recount from raw logs say. */
+/** Expects the index's view of the escrow to equal the contract's, USDC's, and a recount from raw logs. */
 async function expectRebuilt(): Promise<void> {
   await caughtUp();
   const [states, owed, events, balance, balances] = await Promise.all([
@@ -67,7 +68,7 @@ async function expectRebuilt(): Promise<void> {
     chain.usdcBalance(escrow.address),
     index.balances(escrow.address),
   ]);
-  if (balances === null || balances === "absent") throw new Error("The index does not know the escrow.");
+  if (balances === null || balances === "absent") throw new Error("The index does not have the escrow.");
 
   const indexed = await Promise.all(states.map(async ({ id }) => [id, await statusOf({ id })]));
   expect(indexed).toEqual(states.map(({ id, status }) => [id, STATUS[status]]));
@@ -122,14 +123,14 @@ afterAll(async () => {
 });
 
 describe("the escrow rebuilt from its events", { timeout: 90_000 }, () => {
-  test("after a backfill it is what the chain says", expectRebuilt);
+  test("It equals the chain's state after a backfill", expectRebuilt);
 
-  test("after blocks that it saw live it is what the chain says", async () => {
+  test("It equals the chain's state after live blocks", async () => {
     await actor.play(planBlocks(10, 20));
     await expectRebuilt();
   });
 
-  test("a reorganization takes holds, outcomes and withdrawals back", async () => {
+  test("A reorganization reverts holds, outcomes, and withdrawals", async () => {
     const [payer, merchant] = [2, MERCHANTS[3] as Address];
     const released = await actor.mineHold(payer, merchant, 10_700n);
     const refunded = await actor.mineHold(payer, merchant, 10_800n);
@@ -152,7 +153,7 @@ describe("the escrow rebuilt from its events", { timeout: 90_000 }, () => {
     expect(await statusOf(refunded)).toBe("released");
   });
 
-  test("killed with SIGKILL it recovers, and counts nothing twice", async () => {
+  test("After SIGKILL it recovers and counts nothing twice", async () => {
     process.kill(launched.ponderPid(), "SIGKILL");
     await actor.play(planBlocks(4, 30));
     await launched.saying("ponder started", 2);
@@ -160,8 +161,8 @@ describe("the escrow rebuilt from its events", { timeout: 90_000 }, () => {
   });
 });
 
-describe("what the API reads", { timeout: 30_000 }, () => {
-  test("a payment has its whole terms, and where and how it ended", async () => {
+describe("the API's reads", { timeout: 30_000 }, () => {
+  test("A payment has its complete terms, and where and how it ended", async () => {
     const payment = await actor.mineHold(1, MERCHANTS[4] as Address, 12_345n);
     const block = await chain.client.getBlock();
     await caughtUp();
@@ -188,7 +189,7 @@ describe("what the API reads", { timeout: 30_000 }, () => {
     });
   });
 
-  test("a hold is overdue from second 1800 on, oldest first, until its refund, which anybody can send from its terms", async () => {
+  test("A hold is overdue from second 1800 on, oldest first, until anybody refunds it from its terms", async () => {
     const hold = await actor.mineHold(3, MERCHANTS[2] as Address, 10_050n);
     await caughtUp();
     const { refundableFrom } = (await index.payment(hold.id)) as { refundableFrom: number };
@@ -208,7 +209,7 @@ describe("what the API reads", { timeout: 30_000 }, () => {
     expect(await index.payment(hold.id)).toMatchObject({ outcome: { status: "refunded", record: NO_RECORD } });
   });
 
-  test("buyers and their days are counted over all escrows, again after some days, and not twice a day", async () => {
+  test("Buyers and their days are counted over all escrows, again after some days, and not twice per day", async () => {
     const [merchant, amount] = [MERCHANTS[4] as Address, 50_000n];
     const scored = createScoreIndex(reader, ESCROW_VIEWS);
     const record = async () =>
@@ -229,13 +230,13 @@ describe("what the API reads", { timeout: 30_000 }, () => {
     await expectRecords(chain, { reader, scope: "full" }, sales());
   });
 
-  test("each escrow has its own balances", async () => {
+  test("Each escrow has its own balances", async () => {
     const balances = await index.balances(second.address);
     expect(balances).toEqual({ held: 0n, owed: 500n, fees: 500n, withdrawn: 0n });
     expect(await chain.usdcBalance(second.address)).toBe(500n);
   });
 
-  test("what is not there is absent; without views there is no answer", async () => {
+  test("A missing payment is absent, and without views there is no answer", async () => {
     expect(await index.payment(`0x${"12".repeat(32)}`)).toBe("absent");
     expect(await index.balances(lower(STRANGER))).toBe("absent");
     const elsewhere = createEscrowIndex(reader, { viewsSchema: "nowhere" });

@@ -10,7 +10,7 @@ import { generateChain } from "../support/indexer/generated-chain.ts";
 import { serveChain } from "../support/indexer/rpc-server.ts";
 import { fetchInto, filesIn, readRows } from "./fetched.ts";
 
-// What a node may answer instead of the truth, and what becomes of it.
+// Faulty responses of a node and how the fetch handles them.
 
 const USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
 const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
@@ -30,7 +30,7 @@ const reading = (...changed: readonly Changed[]) =>
     blocks,
   );
 
-test("an answer is read in the order of the chain, in whatever case the address is", () => {
+test("Logs are read in the chain's order, with the address in any letter case", () => {
   const found = reading({ blockNumber: "0xc", blockHash: word(12) }, { address: USDC, logIndex: "0x3" }, {});
   expect(found.map(({ block, index }) => [block, index])).toEqual([
     [11, 2],
@@ -40,8 +40,8 @@ test("an answer is read in the order of the chain, in whatever case the address 
 });
 
 test.each<[string, ...Changed[]]>([
-  ["a block before those asked for", { blockNumber: "0x9" }],
-  ["a block after them", { blockNumber: "0x15" }],
+  ["a block before the requested range", { blockNumber: "0x9" }],
+  ["a block after the requested range", { blockNumber: "0x15" }],
   ["half a block", { blockNumber: "11.5" }],
   ["a negative block", { blockNumber: "-0xb" }],
   ["a block as a number", { blockNumber: 11 }],
@@ -58,7 +58,7 @@ test.each<[string, ...Changed[]]>([
   ["another event", { topics: [word(1), PAYER, PAYEE] }],
   ["another payer", { topics: [TRANSFER, PAYEE, PAYEE] }],
   ["no payee", { topics: [TRANSFER, PAYER] }],
-  ["a payee that is no word", { topics: [TRANSFER, PAYER, "0x1"] }],
+  ["a payee that is not a word", { topics: [TRANSFER, PAYER, "0x1"] }],
   ["another contract", { address: `0x${"12".repeat(20)}` }],
   ["no contract", { address: undefined }],
   ["no value", { data: undefined }],
@@ -69,11 +69,11 @@ test.each<[string, ...Changed[]]>([
   ["a log twice", {}, {}],
   ["a log twice, out of order", {}, { blockNumber: "0xc", blockHash: word(12) }, {}],
   ["two hashes for a block", {}, { logIndex: "0x3", blockHash: word(12) }],
-])("an answer with %s is none", (_, ...changed) => {
+])("A response with %s is refused", (_, ...changed) => {
   expect(() => reading(...changed)).toThrow(WrongAnswerError);
 });
 
-test.each([null, {}, "logs", [null], [7], [[]]])("%j is no answer", (answer) => {
+test.each([null, {}, "logs", [null], [7], [[]]])("The response %j is refused", (answer) => {
   expect(() => readLogAnswer(answer, filter, blocks)).toThrow(WrongAnswerError);
 });
 
@@ -96,7 +96,7 @@ describe("over HTTP", async () => {
   const ask = () => openProvider([server.url], 10_000).ask("eth_chainId", [], Number);
   const whole = gzipSync('{"jsonrpc":"2.0","id":1,"result":"0x2105"}');
 
-  test("what is compressed is read", async () => {
+  test("A compressed response is read", async () => {
     answers.push([whole, "gzip"]);
     expect(await ask()).toBe(8453);
     expect(answers).toEqual([]);
@@ -104,17 +104,17 @@ describe("over HTTP", async () => {
 
   test.each<[string, Buffer, string?]>([
     ["half of the JSON", Buffer.from('{"jsonrpc":"2.0","id":1,"resu')],
-    ["half of what is compressed", whole.subarray(0, 20), "gzip"],
+    ["half of a compressed body", whole.subarray(0, 20), "gzip"],
     ["text that claims to be compressed", Buffer.from("{}"), "gzip"],
-    ["a compression that was not asked for", whole, "br"],
+    ["a compression that was not requested", whole, "br"],
     ["nothing", Buffer.alloc(0)],
-  ])("after %s the node is asked again", async (_, body, encoding) => {
+  ])("After a response with %s, the node is queried again", async (_, body, encoding) => {
     answers.push(encoding === undefined ? [body] : [body, encoding]);
     expect(await ask()).toBe(8453);
     expect(answers).toEqual([]);
   });
 
-  test("a clock that is set back by days while it runs lets no request wait for them", async () => {
+  test("A clock that is set back by days during the run delays no request", async () => {
     const provider = openProvider([server.url], 10_000);
     const now = Date.now();
     const clock = vi.spyOn(Date, "now");
@@ -125,7 +125,7 @@ describe("over HTTP", async () => {
     clock.mockRestore();
   });
 
-  test("a date to wait for is one by the node's clock, whatever ours says", async () => {
+  test("A Retry-After date is relative to the node's clock, not to ours", async () => {
     const provider = openProvider([server.url], 10_000);
     const clock = vi.spyOn(Date, "now").mockReturnValue(Date.now() - 3 * 86_400_000);
     refusals.push(new Date(performance.timeOrigin + performance.now()).toUTCString());
@@ -134,16 +134,16 @@ describe("over HTTP", async () => {
     clock.mockRestore();
   });
 
-  test("a node that asks to be left alone for a day rests for ten minutes; the other one is asked meanwhile", async () => {
-    const told: string[] = [];
-    const provider = openProvider([server.url, server.url], 10_000, (line) => told.push(line));
+  test("A node that demands a day's pause is paused for ten minutes, and another node is queried meanwhile", async () => {
+    const logged: string[] = [];
+    const provider = openProvider([server.url, server.url], 10_000, (line) => logged.push(line));
     refusals.push("86400");
     expect(await provider.ask("eth_chainId", [], Number)).toBe(8453);
     expect(await provider.ask("eth_chainId", [], Number)).toBe(8453);
-    expect(told).toEqual([expect.stringMatching(/^[^ ]+: HTTP 429.* Next request in 600 s$/)]);
+    expect(logged).toEqual([expect.stringMatching(/^[^ ]+: HTTP 429.* Next request in 600 s$/)]);
   });
 
-  test("what would fill the memory ends before it does, compressed or not", async () => {
+  test("A response that is too large for memory is aborted, compressed or not", async () => {
     const large = Buffer.alloc(64_000_001, " ");
     answers.push([gzipSync(large, { level: 1 }), "gzip"]);
     await expect(ask()).rejects.toThrow(TooMuchError);
@@ -152,7 +152,7 @@ describe("over HTTP", async () => {
   });
 });
 
-describe("a node that lies", async () => {
+describe("a lying node", async () => {
   const plan = { transfers: 400, perBlock: 20, endsAt: 1_795_000_000, secondsPerBlock: 14_400 };
   const chain = generateChain(plan);
   const other = generateChain({ ...plan, forkOf: () => 1 });
@@ -172,7 +172,7 @@ describe("a node that lies", async () => {
     return rows;
   }
 
-  test("and after some answers is on another chain ends the run, and no file mixes the two", async () => {
+  test("A node that switches to another chain ends the run, and no file mixes the two chains", async () => {
     let calls = 0;
     const away = await forFile(startFaultyNode({ rpcUrl: elsewhere.url }));
     node.become(async (call, pass) => {
@@ -187,7 +187,7 @@ describe("a node that lies", async () => {
     expect(expected.slice(0, rows.length)).toEqual(rows);
   });
 
-  test("and goes on another chain than that of the files ends the run", async () => {
+  test("A node on another chain than the files ends the run", async () => {
     const folder = join(home, "continued");
     await fetchInto({ folder, urls: [rpc.url], startBlock: 1 });
     await expect(fetchInto({ folder, urls: [elsewhere.url], startBlock: 1 })).rejects.toThrow(

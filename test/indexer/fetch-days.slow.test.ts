@@ -14,7 +14,8 @@ import { freshDatabase } from "../support/service/database.ts";
 import { fetchInto, filesIn, readRows, startFetch } from "./fetched.ts";
 import { FILE, historyRows, load } from "./preloaded.ts";
 
-// A generated chain of a few days, four hours a block; its transfers end where the fetch does, ten blocks behind the head.
+// A generated chain of a few days with a block every four hours. Its transfers end where the fetch does, ten blocks
+// behind the head.
 
 const CHAIN = generateChain({ transfers: 960, perBlock: 20, endsAt: 1_795_000_000, secondsPerBlock: 14_400 });
 const DAY_SECONDS = 86_400;
@@ -36,7 +37,7 @@ const fetched = (folder: string) => fetchInto({ folder, urls: [rpc.url], startBl
 const loaded = (files: string | readonly string[], changed = {}) =>
   load(ownerUrl, files, { INDEX_SCOPE: "selective", ...changed });
 
-test("a file holds the authorized transfers of one UTC day, and all of them follow each other", async () => {
+test("A file has the authorized transfers of one UTC day, and the files are contiguous", async () => {
   const folder = join(home, "days");
   const { files } = await fetched(folder);
   expect(await readRows(folder)).toEqual(expected);
@@ -49,7 +50,7 @@ test("a file holds the authorized transfers of one UTC day, and all of them foll
   expect(files.at(-1)?.lastBlock).toBe(CHAIN.last);
 });
 
-test("a history from the files is that from a CSV, for an index of payments", async () => {
+test("A history from the files equals one from a CSV, for an index of payments", async () => {
   const [csv, folder] = [join(home, "transfers.csv"), join(home, "days")];
   await writeCsv(CHAIN, csv);
   const rows = () => historyRows(db, "selective");
@@ -63,7 +64,7 @@ test("a history from the files is that from a CSV, for an index of payments", as
   );
 });
 
-test("a day that is missing is fetched again, and no history is made without it", async () => {
+test("A missing day is fetched again, and no history is made without it", async () => {
   const folder = join(home, "days");
   const third = filesIn(folder)[2] ?? "";
   rmSync(join(folder, third));
@@ -74,7 +75,7 @@ test("a day that is missing is fetched again, and no history is made without it"
   expect(await readRows(folder)).toEqual(expected);
 });
 
-test("a file that is foreign, or covers a block twice, is named", async () => {
+test("A foreign file and an overlapping file are named", async () => {
   const folder = join(home, "days");
   await expect(loaded([folder, join(folder, filesIn(folder)[0] ?? "")])).rejects.toThrow(/overlap: remove one of them/);
   await expect(loaded([folder, FILE])).rejects.toThrow("Do not mix them with other files");
@@ -84,7 +85,7 @@ test("a file that is foreign, or covers a block twice, is named", async () => {
   rmSync(other);
 });
 
-test("a node that is behind holds the others back", async () => {
+test("A node that is behind limits the fetch to its blocks", async () => {
   const folder = join(home, "behind");
   const run = () => fetchInto({ folder, urls: [rpc.url, node.url], startBlock: 1 });
   node.become(async (call, pass) =>
@@ -95,7 +96,7 @@ test("a node that is behind holds the others back", async () => {
   expect((await run()).files.at(-1)?.lastBlock).toBe(CHAIN.last);
 });
 
-test("a bit that flips in a file changes no row unnoticed, nor does a file that is cut off", async () => {
+test("A flipped bit in a file, or a truncated file, never changes a row unnoticed", async () => {
   const FLIPS = 100;
   const folder = join(home, "days");
   const name = filesIn(folder)[1] ?? "";
@@ -114,7 +115,7 @@ test("a bit that flips in a file changes no row unnoticed, nor does a file that 
     const bit = (Math.imul(n + 1, 0x9e3779b1) >>> 0) % (whole.length * 8);
     const flipped = Buffer.from(whole);
     flipped.writeUInt8(flipped.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-    // Some bits of gzip's header have no meaning.
+    // Some bits of gzip's header are ignored.
     const read = await readAs(flipped).catch((error: unknown) => error);
     if (read === rows) continue;
     expect(read, `bit ${bit}`).toBeInstanceOf(UnfitHistoryError);
@@ -126,7 +127,7 @@ test("a bit that flips in a file changes no row unnoticed, nor does a file that 
   duck.close();
 });
 
-test("what is written is read meanwhile; a later run on the folder goes on, and the former one ends", async () => {
+test("Finished files can be read during a run, a later run on the folder continues, and the earlier one ends", async () => {
   const folder = join(home, "shared");
   const released = Promise.withResolvers<void>();
   let reached = Promise.withResolvers<void>();
@@ -155,13 +156,13 @@ test("what is written is read meanwhile; a later run on the folder goes on, and 
   released.resolve();
   expect(await running.ended).toMatchObject({
     code: 1,
-    said: expect.stringContaining("Run the command again to continue"),
+    output: expect.stringContaining("Run the command again to continue"),
   });
   expect(filesIn(folder)).toEqual(filesIn(join(home, "days")));
   expect(await readRows(folder)).toEqual(expected);
 });
 
-test("a disk that fails leaves no file, and says so; the next run goes on", async () => {
+test("A failing disk leaves no file and is reported, and the next run continues", async () => {
   const folder = join(home, "disk");
   openFolder(folder);
   const hashes = { parentHash: "12".repeat(8), lastHash: "34".repeat(8) };
@@ -191,13 +192,13 @@ test("a disk that fails leaves no file, and says so; the next run goes on", asyn
   expect(filesIn(folder)).toEqual([expect.stringMatching(/^2026-11-01-1-2-.*\.csv\.gz$/)]);
 });
 
-test("wrong settings and arguments are named", async () => {
+test("Invalid settings and arguments are named", async () => {
   const other = generateChain({ transfers: 40, perBlock: 8, endsAt: 1_795_000_000 });
   expect(other.last).toBe(5);
   const run = async (args: readonly string[], env: Record<string, string>) => {
-    const { code, said } = await startFetch(args, env).ended;
+    const { code, output } = await startFetch(args, env).ended;
     expect(code).toBe(1);
-    return said;
+    return output;
   };
   writeFileSync(join(home, "file"), "");
   const folder = join(home, "none");

@@ -6,7 +6,7 @@ import { fetchTransfers } from "../../indexer/fetch/fetch.ts";
 import { openDuck, quote } from "../../indexer/history/duck.ts";
 import { bareEnvironment } from "../support/service/environment.ts";
 
-/** A transfer as the fetched files have it. */
+/** A transfer in the fetched files. */
 export interface FetchedRow {
   readonly block: number;
   readonly time: number;
@@ -42,7 +42,7 @@ export interface FetchRun {
   readonly tell?: (line: string) => void;
 }
 
-/** Runs it in this process, as fast as the nodes answer. */
+/** Runs the fetch in this process at the nodes' speed. */
 export const fetchInto = ({ folder, urls, startBlock = 0, tell = () => undefined }: FetchRun) =>
   fetchTransfers({ urls, perSecond: 10_000, startBlock }, folder, tell);
 
@@ -53,9 +53,9 @@ export function startFetch(args: readonly string[], env: Readonly<Record<string,
     stdio: ["ignore", "pipe", "pipe"],
   });
   const code = new Promise<number | null>((resolve) => child.once("exit", resolve));
-  const ended = Promise.all([code, text(child.stdout), text(child.stderr)]).then(([code, ...said]) => ({
+  const ended = Promise.all([code, text(child.stdout), text(child.stderr)]).then(([code, ...streams]) => ({
     code,
-    said: said.join(""),
+    output: streams.join(""),
   }));
   return { pid: child.pid ?? 0, ended };
 }

@@ -5,15 +5,15 @@ import type { TestChain } from "../support/chain/chain.ts";
 import { startFaultyNode } from "../support/chain/nodes.ts";
 import { type Call, refuse, replyTo, serveNode } from "../support/chain/rpc.ts";
 
-/** What a node answers about a chain that no longer grows, as JSON-RPC has it. */
+/** A node's JSON-RPC responses about a chain that no longer grows. */
 export interface RecordedChain {
-  /** The escrow contracts that an index of it follows. */
+  /** The escrow contracts that an index of this chain follows. */
   readonly escrows: readonly Address[];
   readonly blocks: readonly Block[];
   readonly logs: readonly Log[];
   /** By transaction. */
   readonly receipts: Readonly<Record<Hex, object>>;
-  /** The answer to each call, by its target and data. */
+  /** The response to each call, by its target and data. */
   readonly calls: Readonly<Record<string, unknown>>;
 }
 
@@ -43,7 +43,7 @@ const keyOf = ({ params }: Call): string => {
   return `${to} ${data ?? input}`.toLowerCase();
 };
 
-/** Everything that an indexer of these escrows may ask of the chain. */
+/** Records everything that an indexer of these escrows may request from the chain. */
 export async function recordChain({ client, rpcUrl }: TestChain, escrows: readonly Address[]): Promise<RecordedChain> {
   const ask = (method: string, ...params: unknown[]) => client.request({ method, params } as never) as Promise<never>;
   const head = Number(await client.getBlockNumber());
@@ -102,7 +102,7 @@ export function replayChain({ blocks, logs, receipts, calls }: RecordedChain) {
         case "eth_call":
           return keyOf(call) in calls ? replyTo(call, calls[keyOf(call)]) : refuse(call, 3, "execution reverted");
         default:
-          return refuse(call, -32_601, `The recorded chain does not know ${call.method}`);
+          return refuse(call, -32_601, `The recorded chain does not have ${call.method}`);
       }
     },
   });

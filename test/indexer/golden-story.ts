@@ -12,10 +12,10 @@ import { createActor } from "./history.ts";
 const RECORD: Hex = `0x${"ab".repeat(32)}`;
 const DAY_SECONDS = 86_400;
 const wallet = (n: number): Address => `0x${(0x90de00 + n).toString(16).padStart(40, "0")}`;
-/** More than a payer has slots for. */
+/** More payees than a payer has slots for. */
 const CROWD = Array.from({ length: 66 }, (_, n) => wallet(n));
 
-/** A chain on which everything happens that the handlers tell apart. */
+/** Plays a chain with every case that the handlers distinguish. */
 export async function recordStory(): Promise<RecordedChain> {
   const chain = await startTestChain();
   await chain.fund(MULTICALL3, 10n ** 9n);
@@ -53,7 +53,7 @@ export async function recordStory(): Promise<RecordedChain> {
   await finish(await (held[1] as Promise<Held>), "refund");
   await chain.increaseTime(3_700);
   await reclaim(chain, lost);
-  // Everything is final.
+  // Makes every earlier block final.
   await chain.client.mine({ blocks: 40 });
   const recorded = await recordChain(chain, [escrow.address, operator.address]);
   await chain.stop();

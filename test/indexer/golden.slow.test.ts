@@ -12,15 +12,15 @@ import { freshDatabase } from "../support/service/database.ts";
 import { type RecordedChain, replayChain } from "./golden-chain.ts";
 import { recordStory } from "./golden-story.ts";
 
-// One recorded chain, indexed in both scopes: the rows of a version are the same for good. Recorded once, with GOLDEN=write, which
-// never overwrites.
+// One recorded chain, indexed in both scopes. The rows of a version never change. They are recorded once with
+// GOLDEN=write, which never overwrites.
 
 vi.setConfig({ testTimeout: 180_000 });
 const CHAIN = join(import.meta.dirname, "golden-chain.json.gz");
 const ROWS = join(import.meta.dirname, "golden-rows.json");
 const SCOPES = ["full", "selective"] as const;
 const WRITES = process.env.GOLDEN === "write";
-const ADVICE = `The index differs from what version ${ROWS_VERSION} says. If that is meant, raise ROWS_VERSION in indexer/history/rows.ts and run this test once with GOLDEN=write; if not, every operator's index would be a mixture`;
+const ADVICE = `The index differs from the rows of version ${ROWS_VERSION}. If that is intended, raise ROWS_VERSION in indexer/history/rows.ts and run this test once with GOLDEN=write; if not, every operator's index would be a mixture`;
 
 type Golden = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
@@ -28,7 +28,10 @@ if (WRITES && !existsSync(CHAIN)) writeFileSync(CHAIN, gzipSync(JSON.stringify(a
 const recorded: RecordedChain = JSON.parse(gunzipSync(readFileSync(CHAIN)).toString());
 const node = await forFile(replayChain(recorded).then((server) => ({ ...server, stop: () => server.stop() })));
 
-/** Of each table its columns, how many rows there are, and a hash of them; the views; the version that Ponder compares an index by. */
+/**
+ * For each table its columns, its number of rows, and a hash of them; the views; and the version by which Ponder
+ * compares an index.
+ */
 async function describeIndex(db: pg.Pool, schema: string): Promise<object> {
   const { rows: relations } = await db.query<{ name: string; columns: readonly string[]; keys: readonly string[] }>(
     `select relname as name, array_agg(attname || ' ' || format_type(atttypid, atttypmod)
@@ -72,7 +75,7 @@ async function indexIn(scope: (typeof SCOPES)[number]): Promise<object> {
   return describeIndex(db, String(launched.said("index ready")[0]?.schema));
 }
 
-test("the rows of each version are what they were when it was made", async () => {
+test("The rows of each version are the same as when it was recorded", async () => {
   const found = Object.fromEntries(await Promise.all(SCOPES.map(async (scope) => [scope, await indexIn(scope)])));
   const version = String(ROWS_VERSION);
   const known: Golden = existsSync(ROWS) ? JSON.parse(readFileSync(ROWS, "utf8")) : {};

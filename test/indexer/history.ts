@@ -7,19 +7,19 @@ import type { TestChain } from "../support/chain/chain.ts";
 import { signAuthorization, signReceiveAuthorization } from "../support/payments/signing.ts";
 
 const DAY_SECONDS = 86_400;
-/** Derived once: an account from its mnemonic costs more than a signature. */
+/** Derived once, because deriving an account from its mnemonic takes longer than a signature. */
 const account = (index: number) => {
   const found = DEV_ACCOUNTS[index];
   if (found === undefined) throw new Error(`There is no development account ${index}.`);
   return found;
 };
 const RELAYER = account(9).address;
-/** Who signs and sends: the eighth account is the service's own. */
+/** The accounts that sign and send. The eighth belongs to the service. */
 const SIGNERS = DEV_ACCOUNTS.slice(0, 8);
 export const SERVICE = account(7).address.toLowerCase() as Address;
-/** Wallets that only ever receive. */
+/** Wallets that only receive. */
 const RECEIVERS = Array.from({ length: 8 }, (_, i): Address => `0x${(0xabc000 + i).toString(16).padStart(40, "0")}`);
-/** More than the index remembers by name for one payer. */
+/** More payees than the index stores individually for one payer. */
 const CROWD = Array.from({ length: 70 }, (_, i): Address => `0x${(0xcede00 + i).toString(16).padStart(40, "0")}`);
 export const WALLETS: readonly Address[] = [
   ...SIGNERS.map(({ address }) => address.toLowerCase() as Address),
@@ -30,10 +30,10 @@ export const WALLETS: readonly Address[] = [
 export const MULTICALL_ABI = parseAbi([
   "function aggregate3((address target, bool allowFailure, bytes callData)[] calls) payable returns ((bool success, bytes returnData)[])",
 ]);
-/** EIP-3009's two functions, each also the name of what is signed. */
+/** EIP-3009's two functions. Each is also the name of the signed type. */
 type Kind = "transferWithAuthorization" | "receiveWithAuthorization";
 
-/** Random, and the same in every run. */
+/** Random choices that are the same in every run. */
 export function createDice(seed: number) {
   let state = seed;
   const below = (n: number) => {
@@ -64,9 +64,9 @@ function createWallets(chain: TestChain, dice: Dice) {
     plainCall,
     authorize,
     transfer: (from: Address, to: Address, value: bigint) => send(from, usdc, plainCall(to, value)),
-    /** Sent by someone else for the payer. */
+    /** A payment that a third party sends for the payer. */
     pay: async (terms: Terms) => send(RELAYER, usdc, (await authorize(terms)).call),
-    /** Sent by the payee, who alone may. */
+    /** A payment that only the payee may send. */
     collect: async (terms: Omit<Terms, "kind">) =>
       send(terms.to, usdc, (await authorize({ ...terms, kind: "receiveWithAuthorization" })).call),
     batch: (calls: readonly Hex[]) => {
@@ -76,7 +76,7 @@ function createWallets(chain: TestChain, dice: Dice) {
   };
 }
 
-/** Transactions for a chain that mines when told. */
+/** Sends transactions to a chain that mines on request. */
 export function createActor(chain: TestChain, seed: number) {
   const dice = createDice(seed);
   const wallets = createWallets(chain, dice);
@@ -96,10 +96,11 @@ export function createActor(chain: TestChain, seed: number) {
       await authorize({ from: dice.below(8), to: dice.pick(WALLETS), value: 0n }),
       await authorize({ from: dice.below(8), to: dice.pick(WALLETS), value: 5n }),
     ];
-    // The forged call fails for its signature; a reader of the first authorization in the input would believe it.
+    // The forged call fails because of its signature. A reader of only the first authorization in the input would
+    // accept it.
     return batch([real.forged, plainCall(dice.pick(WALLETS), 1n), ...others.map(({ call }) => call), real.call]);
   };
-  /** One payment to each, ten in a transaction. Returns the transactions. */
+  /** Pays each payee once, ten per transaction. Returns the transactions. */
   const payAll = async (payees: readonly Address[], terms: Pick<Terms, "from" | "value">) => {
     const sent: Hex[] = [];
     for (let n = 0; n < payees.length; n += 10) {
@@ -119,7 +120,7 @@ export type Actor = ReturnType<typeof createActor>;
 
 interface Authorized {
   readonly call: Hex;
-  /** The same authorization in favor of another, so that its signature is false. */
+  /** The same authorization for another payee, so its signature is false. */
   readonly forged: Hex;
 }
 
@@ -134,7 +135,7 @@ async function authorizedCall(chain: TestChain, { from, to, value, kind }: Terms
   const forgedHead = [message.from, RELAYER, 9_000_000n, 0n, message.validBefore, nonce] as const;
   const abi = USDC_ABI;
   return {
-    // Some go the older way: (v, r, s).
+    // Some use the older form of the signature: (v, r, s).
     call:
       functionName === "transferWithAuthorization" && BigInt(s) % 2n === 1n && v !== undefined
         ? encodeFunctionData({ abi: usdcAbi, functionName, args: [...head, Number(v), r, s] })
@@ -143,7 +144,10 @@ async function authorizedCall(chain: TestChain, { from, to, value, kind }: Terms
   };
 }
 
-/** Some 100 days of transfers, most days with blocks on their edges. The first day begins after the chain's head; returned in days since 1970. */
+/**
+ * Plays about 100 days of transfers, most with blocks at their edges. The first day begins after the chain's head.
+ * Returns days since 1970.
+ */
 export async function playHistory(chain: TestChain, actor: Actor): Promise<{ firstDay: number; lastDay: number }> {
   await Promise.all([chain.fund(MULTICALL3, 10n ** 9n), miningUntilFunded(chain)]);
   const { timestamp } = await chain.client.getBlock();
@@ -160,7 +164,7 @@ export async function playHistory(chain: TestChain, actor: Actor): Promise<{ fir
   return { firstDay, lastDay };
 }
 
-/** `fund` waits for its transaction, and this chain mines nothing by itself. */
+/** `fund` waits for its transaction, and this chain does not mine automatically. */
 async function miningUntilFunded(chain: TestChain): Promise<void> {
   while ((await chain.usdcBalance(MULTICALL3)) === 0n) await chain.mine();
 }

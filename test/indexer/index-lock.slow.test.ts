@@ -11,7 +11,7 @@ import { createDatabase, freshDatabase } from "../support/service/database.ts";
 import { bareEnvironment } from "../support/service/environment.ts";
 import { SERVICE, WALLETS } from "./history.ts";
 
-/** The sessions of indexers that hold a lock, and the names under which Ponders are connected. */
+/** The sessions of indexers that hold a lock, and the connection names of Ponders. */
 async function sessions(db: pg.Pool): Promise<{ readonly holders: string[]; readonly writers: string[] }> {
   const { rows } = await db.query<{ name: string }>(
     `select distinct application_name as name from pg_stat_activity
@@ -26,7 +26,7 @@ async function sessions(db: pg.Pool): Promise<{ readonly holders: string[]; read
 
 const holderOf = (name: string) => name.split(" ")[1] ?? "";
 
-/** Until `work` has settled: at no moment do two Ponders write. */
+/** Expects, until `work` has settled, that two Ponders never write simultaneously. */
 async function watching<T>(db: pg.Pool, work: Promise<T>): Promise<T> {
   let isOver = false;
   const watch = (async () => {
@@ -45,8 +45,8 @@ async function watching<T>(db: pg.Pool, work: Promise<T>): Promise<T> {
   return result;
 }
 
-// Two launchers with their Ponders on one index. Whatever stops, ends or loses its connection, one of them writes, and the other
-// one goes on without a pause when it can. The tests go on from each other.
+// Two launchers with their Ponders on one index. After any stop, end, or lost connection, exactly one writes, and the
+// other takes over immediately when it can. Each test continues from the previous one.
 
 vi.setConfig({ testTimeout: 240_000 });
 const MINUTE_MS = 60_000;
@@ -65,7 +65,10 @@ async function follows(): Promise<void> {
   await expect.poll(position, { timeout: 30_000 }).toBe(head);
 }
 
-/** Until the launcher says once more that the index is ready, its Ponder having waited for no other one's lock. */
+/**
+ * Waits until the launcher logs once more that the index is ready. Its Ponder must not have waited for another one's
+ * lock.
+ */
 async function untilReady(launched: Launched, times: number): Promise<void> {
   await watching(db, launched.saying("index ready", times));
   expect(launched.said("Schema is locked by a different Ponder app")).toEqual([]);
@@ -77,14 +80,14 @@ await first.saying("index ready");
 const second = await launch();
 await second.saying(WAITS);
 
-test("of two launchers one has the index; its Ponder alone is connected to write", async () => {
+test("One of two launchers has the index, and only its Ponder is connected to write", async () => {
   await follows();
   const { holders, writers } = await sessions(db);
   expect([holders.length, writers.map(holderOf)]).toEqual([1, holders.map(holderOf)]);
   expect(second.said("ponder started")).toEqual([]);
 });
 
-test("a launcher that is stopped for a minute keeps the lock, and its Ponder alone writes", async () => {
+test("A launcher that is stopped for a minute keeps the lock, and only its Ponder writes", async () => {
   const before = (await sessions(db)).holders;
   first.kill("SIGSTOP");
   const aMinute = async () => {
@@ -98,7 +101,7 @@ test("a launcher that is stopped for a minute keeps the lock, and its Ponder alo
   expect(second.said("ponder started")).toEqual([]);
 });
 
-test("a Ponder that is stopped and goes on, goes on writing: its launcher has the lock", async () => {
+test("A Ponder that is stopped and resumed continues to write, because its launcher has the lock", async () => {
   process.kill(first.ponderPid(), "SIGSTOP");
   await chain.mine();
   await sleep(2_000);
@@ -107,7 +110,7 @@ test("a Ponder that is stopped and goes on, goes on writing: its launcher has th
   expect(second.said("ponder started")).toEqual([]);
 });
 
-test("a launcher whose connection ends, ends its Ponder, and one of the two goes on", async () => {
+test("A launcher whose connection ends stops its Ponder, and one of the two launchers continues", async () => {
   const [holder = ""] = (await sessions(db)).holders;
   const ponder = first.ponderPid();
   await watching(
@@ -124,7 +127,7 @@ test("a launcher whose connection ends, ends its Ponder, and one of the two goes
 /** The launcher that has the index, and the one that waits. */
 const inTurn = (): readonly [Launched, Launched] => (isAlive(first.ponderPid()) ? [first, second] : [second, first]);
 
-test("a launcher and its Ponder that are stopped, and lose the lock, write nothing when they go on", async () => {
+test("A stopped launcher and Ponder that lose the lock write nothing after they resume", async () => {
   const [holder = ""] = (await sessions(db)).holders;
   const [stopped, waiting] = inTurn();
   const [ponder, waited] = [stopped.ponderPid(), stopped.said(WAITS).length];
@@ -144,7 +147,7 @@ test("a launcher and its Ponder that are stopped, and lose the lock, write nothi
   expect(holders).not.toContain(holder);
 });
 
-test("a launcher that is killed leaves no Ponder, and the one that waits goes on without a pause", async () => {
+test("A killed launcher leaves no Ponder, and the waiting one takes over immediately", async () => {
   const [killed, waiting] = inTurn();
   const [ponder, ready] = [killed.ponderPid(), waiting.said("index ready").length];
   killed.kill("SIGKILL");
@@ -160,7 +163,7 @@ describe("without the launcher", async () => {
   const { ownerUrl } = await createDatabase();
   const db = await forFile(new pg.Pool({ connectionString: ownerUrl, max: 1 }));
 
-  test("npx ponder start in the folder of the indexer indexes a chain by Ponder's own variables alone, and shows views", async () => {
+  test("In the indexer's folder, npx ponder start indexes a chain with only Ponder's variables and publishes views", async () => {
     const [account, to] = [WALLETS[1], WALLETS[2]] as const;
     const call = { address: chain.network.usdc.address, abi: USDC_ABI, functionName: "transfer" } as const;
     await chain.client.writeContract({ ...call, args: [to ?? SERVICE, 5n], account: account ?? SERVICE });

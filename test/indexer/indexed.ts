@@ -20,13 +20,13 @@ import { readTables, recountReading, recountTables } from "./score-recount.ts";
 export const DAY_MS = 86_400_000;
 export const CATCH_UP = { timeout: 45_000, interval: 50 };
 
-/** An index under test, and the program that keeps it. */
+/** An index under test, with the program that maintains it. */
 export interface Indexed {
   readonly scope: Scope;
   readonly database: TestDatabase;
   readonly pool: pg.Pool;
   readonly index: ActivityIndex;
-  /** What it leaves out. */
+  /** The addresses that it excludes. */
   own: Own;
   launched: Launched;
 }
@@ -41,7 +41,7 @@ const environmentOf = ({ scope, database }: Pick<Indexed, "scope" | "database">,
   INDEX_SCOPE: scope,
 });
 
-/** What `npm run index:drop` prints. */
+/** Returns the output of `npm run index:drop`. */
 export async function runDrop(indexed: Indexed, chain: TestChain, more = {}): Promise<string> {
   const env = { ...bareEnvironment(), ...environmentOf(indexed, chain), ...more };
   const { stdout, stderr } = await promisify(execFile)(process.execPath, ["scripts/index-drop.ts"], { env }).catch(
@@ -50,7 +50,7 @@ export async function runDrop(indexed: Indexed, chain: TestChain, more = {}): Pr
   return stdout + stderr;
 }
 
-/** What the indexer has made in the database. */
+/** The indexer's schemas in the database. */
 export async function schemasOf({ database }: Indexed): Promise<readonly string[]> {
   const db = new pg.Client({ connectionString: database.ownerUrl });
   await db.connect();
@@ -60,7 +60,7 @@ export async function schemasOf({ database }: Indexed): Promise<readonly string[
   return rows.map(({ name }) => name);
 }
 
-/** Prunes Ponder's copy of the chain almost as far as that is final; returns how many rows that were. */
+/** Prunes Ponder's copy of the chain almost up to the final block. Returns the number of deleted rows. */
 export async function pruneClosely({ database }: Pick<Indexed, "database">): Promise<number> {
   const db = new pg.Pool({ connectionString: database.ownerUrl, max: 1 });
   const { rows } = await prune(db, 5);
@@ -76,7 +76,7 @@ export async function ageIndex({ database }: Pick<Indexed, "database">, schema: 
   await db.end();
 }
 
-/** Starts an index of the chain in a database of its own. */
+/** Starts an index of the chain in a new database. */
 export async function begin(scope: Indexed["scope"], chain: TestChain): Promise<Indexed> {
   const database = await freshDatabase();
   const pool = new pg.Pool({ connectionString: database.apiUrl, max: 4 });
@@ -93,7 +93,7 @@ export async function caughtUp({ index }: Indexed, of: TestChain): Promise<void>
   if (!there) throw new Error(`The index did not reach block ${head}: ${JSON.stringify(await index.position())}`);
 }
 
-/** How many milliseconds it takes until each index says that somebody has paid the wallet. */
+/** Returns the milliseconds until each index reports a payment to the wallet. */
 export async function untilPaid(all: readonly Indexed[], wallet: Address, of: TestChain): Promise<number> {
   const began = performance.now();
   const now = await nowOf(of);
@@ -104,7 +104,7 @@ export async function untilPaid(all: readonly Indexed[], wallet: Address, of: Te
   return performance.now() - began;
 }
 
-/** Every row, and every wallet's answer at every moment, equals a recount from raw logs. */
+/** Expects every row, and every wallet's activity at every moment, to equal a recount from raw logs. */
 export async function expectRecount(
   { index, pool, scope, own }: Indexed,
   moments: readonly Date[],
@@ -116,7 +116,7 @@ export async function expectRecount(
   for (const now of moments) await expectActivity({ index, scope }, facts, { wallets: WALLETS, now });
 }
 
-/** What an index answers. Where other work takes the processors for a second, it first says that it is unavailable. */
+/** Returns an index's answer. On a busy machine, the index may first be unavailable for a second. */
 export async function answerOf<T>(ask: () => Promise<T | null>): Promise<T | null> {
   for (const deadline = Date.now() + CATCH_UP.timeout; ; await sleep(CATCH_UP.interval)) {
     const answer = await ask();
@@ -129,7 +129,7 @@ interface Asked {
   readonly now: Date;
 }
 
-/** Each wallet's activity equals a recount from raw logs. */
+/** Expects each wallet's activity to equal a recount from raw logs. */
 export async function expectActivity(
   { index, scope }: Pick<Indexed, "index" | "scope">,
   facts: readonly Fact[],
@@ -144,7 +144,10 @@ export async function expectActivity(
   expect(answers, `${scope} at ${now.toISOString()}`).toEqual(expected);
 }
 
-/** Each wallet's facts for the score equal a recount from raw logs, also when the last days leave the window. */
+/**
+ * Expects each wallet's facts for the score to equal a recount from raw logs, also after the last days have left the
+ * window.
+ */
 export async function expectReadings(
   { pool, scope }: Pick<Indexed, "pool" | "scope">,
   facts: readonly Fact[],

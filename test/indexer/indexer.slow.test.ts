@@ -23,7 +23,7 @@ import {
   untilPaid,
 } from "./indexed.ts";
 
-// One chain and an index of it in each scope; the tests go on from each other.
+// One chain with an index in each scope. Each test continues from the previous one.
 
 let chain: TestChain;
 let actor: Actor;
@@ -31,7 +31,7 @@ let days: { firstDay: number; lastDay: number };
 let full: Indexed;
 let selective: Indexed;
 let all: readonly Indexed[];
-/** Of another history. */
+/** A chain with another history. */
 let second: TestChain;
 
 const stranger = (n: number): Address => `0x${(0xdef000 + n).toString(16).padStart(40, "0")}`;
@@ -64,7 +64,7 @@ afterAll(async () => {
 });
 
 describe("history", () => {
-  test("each scope answers as a recount does, at both edges of every 90-day window", async () => {
+  test("Each scope's answers equal a recount at both edges of every 90-day window", async () => {
     const moments = Array.from({ length: 16 }, (_, i) => days.lastDay - i)
       .flatMap((day) => [day * DAY_MS, (day + 1) * DAY_MS - 1])
       .map((ms) => new Date(ms));
@@ -73,18 +73,18 @@ describe("history", () => {
 });
 
 describe("live", { timeout: 60_000 }, () => {
-  test("a transfer shows within 3 seconds of its block", async () => {
+  test("A transfer is visible within 3 seconds of its block", async () => {
     const waits: number[] = [];
     for (let n = 0; n < 6; n += 1) {
       await actor.pay({ from: n, to: stranger(n), value: 1_000n });
       await chain.mine();
       waits.push(await untilPaid(all, stranger(n), chain));
     }
-    // Most of them: other tests may take the processor for a while.
+    // Checks the median, because other tests may use the processor.
     expect(waits.toSorted((a, b) => a - b)[3]).toBeLessThan(3_000);
   });
 
-  test("a reorganization that removes a payment removes it from the answers", async () => {
+  test("A reorganization that removes a payment also removes it from the answers", async () => {
     const payee = stranger(30);
     for (const indexed of all) expect(await pruneClosely(indexed)).toBeGreaterThan(200);
     await playBlocks(2);
@@ -94,7 +94,7 @@ describe("live", { timeout: 60_000 }, () => {
     for (const { index } of all)
       await expect.poll(async () => (await index.activity(payee, now))?.distinctCounterparties, CATCH_UP).toBe(1);
     await chain.client.request({ method: "anvil_reorg", params: [3, []] } as never);
-    // The position names the block before them only until the next poll, so nothing can wait for it.
+    // The earlier position is visible only until the next poll, so the test cannot wait for it.
     for (const { index } of all)
       await expect.poll(async () => (await index.activity(payee, now))?.distinctCounterparties, CATCH_UP).toBe(0);
     await playBlocks(4);
@@ -103,7 +103,7 @@ describe("live", { timeout: 60_000 }, () => {
   });
 });
 
-/** One a block, by block. */
+/** Pays one stranger per block. Returns them by block. */
 async function payStrangers(first: number): Promise<ReadonlyMap<number, Address>> {
   const paid = new Map<number, Address>();
   for (let n = first; n < first + 12; n += 1) {
@@ -114,10 +114,10 @@ async function payStrangers(first: number): Promise<ReadonlyMap<number, Address>
   return paid;
 }
 
-/** While the last blocks are taken out of the rows and come back: no position is ahead of the rows beside it. */
+/** Expects, while the last blocks are reverted and restored, that the position is never ahead of its rows. */
 async function expectTruePositions(paid: ReadonlyMap<number, Address>): Promise<void> {
   const head = await headOf(chain);
-  // In the order in which Ponder replaces the views: the other way round, one of the two would be a deadlock's victim.
+  // Reads in the order in which Ponder replaces the views. The other order could deadlock.
   const there =
     "select coalesce(array_agg('0x' || encode(wallet, 'hex')), '{}') as there from live.wallet_day where '0x' || encode(wallet, 'hex') = any($1)";
   const text = `select there, block::int from (${there}) w cross join live.position`;
@@ -130,7 +130,7 @@ async function expectTruePositions(paid: ReadonlyMap<number, Address>): Promise<
 }
 
 describe("faults", { timeout: 90_000 }, () => {
-  test("Ponder, once killed, is started again on the same index, catches up and counts nothing twice", async () => {
+  test("After Ponder is killed, it is restarted on the same index, catches up, and counts nothing twice", async () => {
     const before = await payStrangers(50);
     await caughtUp(full, chain);
     await Promise.all(all.map(pruneClosely));
@@ -145,14 +145,14 @@ describe("faults", { timeout: 90_000 }, () => {
     }
   });
 
-  test("a killed launcher leaves no Ponder behind", async () => {
+  test("A killed launcher leaves no Ponder behind", async () => {
     const ponder = selective.launched.ponderPid();
     selective.launched.kill("SIGKILL");
     await selective.launched.ended;
     await expect.poll(() => isAlive(ponder), CATCH_UP).toBe(false);
   });
 
-  test("with an address that becomes the service's it makes a new index beside the old one, which answers until that is ready", async () => {
+  test("With a new service address it builds a new index, and the old one answers until the new one is ready", async () => {
     const [now, paid] = [await nowOf(chain), stranger(4)];
     const [old] = selective.launched.said("ponder started");
     selective.launched = launch(selective, chain, { OWN_ADDRESSES: paid });
@@ -172,14 +172,14 @@ describe("faults", { timeout: 90_000 }, () => {
     expect(launched.said("dropped a replaced index")).toEqual([expect.objectContaining({ dropped: old?.schema })]);
   });
 
-  test("the end of its parent ends it, and Ponder with it", async () => {
+  test("It ends, with Ponder, when its parent ends", async () => {
     const ponder = full.launched.ponderPid();
     full.launched.letGo();
     expect(await full.launched.ended).toBe(0);
     expect(isAlive(ponder)).toBe(false);
   });
 
-  test("on a node of another chain it says so and waits, and drops nothing", async () => {
+  test("On a node of another chain it logs the reason, waits, and drops nothing", async () => {
     second = await startTestChain({ mining: "manual" });
     await createActor(second, 84).pay({ from: 0, to: stranger(40), value: 1_000n });
     await second.mine(3);
@@ -194,7 +194,7 @@ describe("faults", { timeout: 90_000 }, () => {
     await full.launched.ended;
   });
 
-  test("a node that returns no block at all makes it wait, and drops nothing", async () => {
+  test("With a node that returns no block it waits and drops nothing", async () => {
     const node = await startFaultyNode(chain);
     node.become(async (call, pass) => {
       const isByNumber = call.method === "eth_getBlockByNumber" && call.params?.[0] !== "latest";
@@ -212,7 +212,7 @@ describe("faults", { timeout: 90_000 }, () => {
     node.stop();
   });
 
-  test("once it was dropped, another chain is indexed from scratch, with nothing of the former one", async () => {
+  test("After a drop, another chain is indexed from scratch without the previous one's rows", async () => {
     expect(await runDrop(full, second)).toContain("Dropped: live_");
     full.launched = launch(full, second);
     await full.launched.saying("index ready");
@@ -224,7 +224,7 @@ describe("faults", { timeout: 90_000 }, () => {
     expect(await full.launched.ended).toBe(0);
   });
 
-  test("npm run index:drop drops everything that the indexer made, but nothing that one is using", async () => {
+  test("npm run index:drop drops everything that the indexer made, but nothing that is in use", async () => {
     await selective.launched.saying("index ready");
     expect(await runDrop(selective, chain)).toContain("Stop it first");
     expect(await runDrop(full, chain)).toContain("Dropped: live_");

@@ -19,13 +19,13 @@ const NONCE = `0x${"7e".repeat(32)}` as const;
 const base64 = (bytes: readonly number[]) => Buffer.from(bytes).toString("base64");
 
 describe("a day's ages", () => {
-  test("an age of the window's width says the same as never", () => {
+  test("An age of the window's width has no effect, like no earlier transfer", () => {
     expect(withAge(null, null)).toBeNull();
     expect(withAge(null, WINDOW_DAYS)).toBeNull();
     expect(withAge(null, WINDOW_DAYS - 1)).toBe(base64([89, 0, 0, 1]));
   });
 
-  test("they have running counts from the youngest on to the oldest", () => {
+  test("Ages have running counts from the youngest to the oldest", () => {
     const ages = [7, 9, 7, 6, 10].map((age) => (before: string | null) => withAge(before, age));
     const [seven, nine, again, six, ten] = ages.map((_, n) =>
       ages.slice(0, n + 1).reduce<string | null>((all, add) => add(all), null),
@@ -38,26 +38,26 @@ describe("a day's ages", () => {
   });
 });
 
-test("a day is a UTC calendar day", () => {
+test("A day is a UTC calendar day", () => {
   expect(dayOf(86_399n)).toBe(0);
   expect(dayOf(86_400n)).toBe(1);
 });
 
-test("two wallets have one row, whichever of them pays", () => {
+test("Two wallets share one row in either direction of payment", () => {
   expect(orderedPair(ALICE, BOB)).toEqual(orderedPair(BOB, ALICE));
 });
 
-describe("what counts as a transfer between two others", () => {
+describe("a transfer between two others", () => {
   const own = new Set<`0x${string}`>([SERVICE]);
   test.each([
     ["a payment", { from: ALICE, to: BOB, value: 1n }, true],
     ["a transfer to oneself", { from: ALICE, to: ALICE, value: 1n }, false],
     ["a payment to the service", { from: ALICE, to: SERVICE, value: 1n }, false],
     ["a payment by the service", { from: SERVICE, to: ALICE, value: 1n }, false],
-    ["a transfer of nothing", { from: ALICE, to: BOB, value: 0n }, false],
+    ["a transfer of zero", { from: ALICE, to: BOB, value: 0n }, false],
     ["minting", { from: zeroAddress, to: ALICE, value: 1n }, false],
     ["burning", { from: ALICE, to: zeroAddress, value: 1n }, false],
-  ] as const)("%s", (_, movement, counts) => {
+  ] as const)("%s counts as stated", (_, movement, counts) => {
     expect(isBetweenOthers(movement, own)).toBe(counts);
   });
 });
@@ -68,7 +68,7 @@ test.each([
   [49_999n, 1n, true],
   [49_998n, 1n, false],
   [50_000n, 50_000n, false],
-])("after payments of %s one of %s makes its payee a counterparty: %s", (sumBefore, value, reached) => {
+])("After payments of %s, does a payment of %s make its payee a counterparty: %s", (sumBefore, value, reached) => {
   expect(reachesFloor(sumBefore, value)).toBe(reached);
 });
 
@@ -93,11 +93,11 @@ describe("the terms of an authorized payment", () => {
     encodeFunctionData({ abi: CALLS, functionName: "receiveWithAuthorization", args: [...terms, "0x"] }),
     encodeFunctionData({ abi: CALLS_VRS, functionName: "transferWithAuthorization", args: [...terms, ...vrs] }),
     encodeFunctionData({ abi: CALLS_VRS, functionName: "receiveWithAuthorization", args: [...terms, ...vrs] }),
-  ])("are in the input when the transaction is the call itself: %.10s", (input) => {
+  ])("They are read from the input if the transaction is the call itself: %.10s", (input) => {
     expect(read(input)).toEqual({ to: BOB, value: 250_000n });
   });
 
-  test("are not taken from a call to another contract or function, nor with another nonce or payer", () => {
+  test("They are not read from a call to another contract or function, or with another nonce or payer", () => {
     expect(read(direct, "0xca11bde05977b3631167028862be2a173976ca11")).toBeNull();
     expect(read(direct, USDC, `0x${"00".repeat(32)}`)).toBeNull();
     expect(

@@ -22,12 +22,12 @@ import { waitUntil } from "../support/wait-until.ts";
 import { ESCROW_VIEWS } from "./escrow-record.ts";
 import { SERVICE } from "./history.ts";
 
-// One chain: an operator, and beside it somebody else's, whose payments the same collector takes.
+// One chain with an operator and a stranger's operator, whose payments go through the same collector.
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 240_000 });
 
 const RECORD: Hex = `0x${"ab".repeat(32)}`;
-/** Who sends the holds of these tests, and has made himself an operator, of base/commerce-payments alone. */
+/** The account that sends these tests' holds. It is also an operator of base/commerce-payments itself. */
 const STRANGER = devAccount(2).address;
 
 let chain: TestChain;
@@ -62,7 +62,7 @@ const statusOf = async ({ id }: Held) => {
   return payment.outcome?.status ?? "held";
 };
 
-/** Payments it made, and others it met. */
+/** The account's own payments and the number of its counterparties. */
 async function met(account: Address) {
   const now = new Date(Number((await chain.client.getBlock()).timestamp) * 1000);
   const found = await activity.activity(lower(account), now);
@@ -98,7 +98,7 @@ afterAll(async () => {
   await chain?.stop();
 });
 
-test("an operator's payments are followed like an escrow's, also one that its payer took back past it", async () => {
+test("An operator's payments are followed like an escrow's, including one that its payer reclaimed", async () => {
   expect([await statusOf(released), await statusOf(refunded), await statusOf(reclaimed)]).toEqual([
     "released",
     "refunded",
@@ -108,24 +108,24 @@ test("an operator's payments are followed like an escrow's, also one that its pa
   expect(await index.overdue(2 ** 40, 10)).toEqual([]);
 });
 
-test("its fees are paid at once, so nobody is owed anything", async () => {
+test("Its fees are paid immediately, so it owes nothing", async () => {
   const balances = { held: 0n, owed: 0n, fees: 10_000n, withdrawn: 0n };
   expect(await index.balances(operator.address)).toEqual(balances);
 });
 
-test("a hold is one payment to the merchant; neither the collector nor the custody met its payer", async () => {
+test("A hold is one payment to the merchant, and the collector and the custody have not met its payer", async () => {
   for (const { buyer } of [released, refunded, reclaimed]) expect(await met(buyer.address)).toEqual([1, 1]);
   expect(await met(merchant)).toEqual([0, 3]);
   expect(await met(COMMERCE_PAYMENTS.escrow)).toEqual([0, 0]);
 });
 
-test("what the collector takes for somebody else stays a payment to it", async () => {
+test("A payment that the collector takes for a stranger remains a payment to the collector", async () => {
   expect(await met(others.buyer.address)).toEqual([1, 1]);
   expect(await met(COMMERCE_PAYMENTS.collector)).toEqual([0, 1]);
   expect(await met(other)).toEqual([0, 0]);
 });
 
-test("the score's look-ups leave out what the custody pays out for it, as the index does", async () => {
+test("The score's look-ups ignore the custody's payouts for the operator, as the index does", async () => {
   const contracts = await readContracts(chain.client, MAIN_NETWORK, [lower(operator.address)]);
   const ignored = ignoredOf({ payTo: SERVICE, ownAddresses: [] }, contracts);
   const [{ store } = { store: SERVICE }] = await readOperators(chain.client, [lower(operator.address)]);
@@ -141,7 +141,7 @@ test("the score's look-ups leave out what the custody pays out for it, as the in
   );
 });
 
-test("a node that fails, or is too late to have the contract, makes no operator an escrow", async () => {
+test("A node that fails, or that does not have the contract yet, never turns an operator into an escrow", async () => {
   const node = await startFaultyNode(chain);
   onTestFinished(node.stop);
   const { client } = chain;

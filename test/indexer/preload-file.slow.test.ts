@@ -24,7 +24,7 @@ function written(name: string, content: string | Buffer): string {
 }
 
 describe("a file of transfers", () => {
-  test("means the same when it is compressed", async () => {
+  test("It gives the same rows when it is compressed", async () => {
     const { id, ...history } = await load(databaseUrl, FILE);
     const rows = await rowsOf();
     expect(history).toMatchObject({ firstBlock: 1, lastBlock: 5, scope: "full" });
@@ -35,7 +35,7 @@ describe("a file of transfers", () => {
     expect(await rowsOf()).toEqual(rows);
   });
 
-  test("may have its addresses and hashes in upper case, and its lines in any order", async () => {
+  test("Its addresses and hashes may be in upper case, and its lines in any order", async () => {
     await load(databaseUrl, FILE);
     const rows = await rowsOf();
     const capitals = lines.map((line) => line.replace(/0x([0-9a-f]+)/g, (_, digits) => `0x${digits.toUpperCase()}`));
@@ -43,7 +43,7 @@ describe("a file of transfers", () => {
     expect(await rowsOf()).toEqual(rows);
   });
 
-  test("ends at its last transfer, however its rows fall into DuckDB's groups", async () => {
+  test("It ends at its last transfer for any distribution over DuckDB's row groups", async () => {
     const word = (n: number, digits: number) => `0x${n.toString(16).padStart(digits, "0")}`;
     const line = (n: number) =>
       [n, 1_700_000_000 + n, word(n, 64), 0, word(1 + (n % 97), 40), word(200 + (n % 101), 40), n, true].join();
@@ -53,7 +53,7 @@ describe("a file of transfers", () => {
     expect(marks.map(({ transaction }) => transaction)).toEqual([word(1, 64), word(60_000, 64)]);
   });
 
-  test("has the name that it has, whatever it would be as a pattern or in a partitioned archive", async () => {
+  test("Its name is taken literally, even if it looks like a pattern or a partition", async () => {
     await load(databaseUrl, FILE);
     const rows = await rowsOf();
     written("it's 1xx.csv", `${header}\n${lines[0]}\n`);
@@ -64,7 +64,7 @@ describe("a file of transfers", () => {
     }
   });
 
-  test("counts from START_BLOCK on, or from its first transfer", async () => {
+  test("It counts from START_BLOCK on, or from its first transfer", async () => {
     const counted = async (START_BLOCK: string) => (await load(databaseUrl, FILE, { START_BLOCK })).firstBlock;
     expect([await counted("3"), await counted("0"), await counted("")]).toEqual([3, 0, 1]);
   });
@@ -80,7 +80,7 @@ describe("a file of transfers", () => {
     ],
     ["has a hash that is short", change(2, "0x12"), 'line 2: transaction is "0x12", expected 0x and 64 hex digits'],
     ["has an invalid address", change(4, "alice"), 'line 2: from is "alice", expected 0x and 40 hex digits'],
-    ["has a letter that is no hex digit", change(4, `0x${"g".repeat(40)}`), 'line 2: from is "0xggg'],
+    ["has a letter that is not a hex digit", change(4, `0x${"g".repeat(40)}`), 'line 2: from is "0xggg'],
     ["has an address without 0x", change(5, "a".repeat(42)), 'line 2: to is "aaa'],
     ["has no recipient", change(5, ""), 'line 2: to is "", expected 0x and 40 hex digits'],
     ["has a fraction of an atomic unit", change(6, "0.5"), 'line 2: value is "0.5", expected a whole number'],
@@ -88,7 +88,7 @@ describe("a file of transfers", () => {
     ["has a value beyond 64 bits", change(6, "9223372036854775808"), 'line 2: value is "9223372036854775808"'],
     ["has times in milliseconds", change(1, "1795000000000"), 'line 2: time is "1795000000000", expected Unix seconds'],
     ["has a block beyond 2^31", change(0, "2147483648"), "line 2: block is"],
-    ["says neither yes nor no", change(7, "perhaps"), 'line 2: authorized is "perhaps", expected true or false'],
+    ["has an invalid flag", change(7, "perhaps"), 'line 2: authorized is "perhaps", expected true or false'],
     [
       "lacks a column in a line",
       [header, first, "1,2,3"].join("\n"),
@@ -104,7 +104,7 @@ describe("a file of transfers", () => {
       change(1, "1787396801"),
       "wrong.csv: the times contradict the order of the blocks at block 1; expected",
     ],
-    ["has a time before that of an earlier block", `${text}6,1,${first.split(",").slice(2).join()}\n`, "at block 6"],
+    ["has a time before an earlier block's", `${text}6,1,${first.split(",").slice(2).join()}\n`, "at block 6"],
     ["is empty", `${header}\n`, "wrong.csv: no transfers at or after block 1$"],
     [
       "ends before START_BLOCK",
@@ -112,13 +112,13 @@ describe("a file of transfers", () => {
       "no transfers at or after block 1$",
     ],
     [
-      "is not text in UTF-8",
+      "is not UTF-8 text",
       Buffer.concat([Buffer.from(text), Buffer.from([0xff, 0xfe])]),
       "wrong.csv: .*Line: 42.*not utf-8",
     ],
     ["has an open quote", `${text}"1,2`, "wrong.csv: .*Line: 42.*unterminated quote"],
     ["ends its lines in two ways", text.replace("\n", "\r\n"), "wrong.csv: .*not RFC 4180 compliant$"],
-  ])("that %s is refused, and the history before it stays", async (_, content, expected) => {
+  ])("A file that %s is refused, and the previous history is kept", async (_, content, expected) => {
     if ((await readHistory(pool, "history")).firstBlock !== 1) await load(databaseUrl, FILE);
     const [before, rows] = [await schemas(), await rowsOf()];
     const refused = load(databaseUrl, written("wrong.csv", content));
@@ -133,13 +133,13 @@ describe("a file of transfers", () => {
     ["absent.csv", "no such file"],
     ["broken.csv.gz", "incorrect header check"],
     ["folder.csv", "folder.csv: the folder has no .csv or .csv.gz file"],
-  ])("that cannot be read is refused: %s", async (name, expected) => {
+  ])("An unreadable file is refused: %s", async (name, expected) => {
     if (name.startsWith("broken")) written(name, text);
     if (name === "folder.csv") mkdirSync(join(folder, name));
     await expect(load(databaseUrl, join(folder, name))).rejects.toThrow(expected);
   });
 
-  test("may be one of several, compressed or not, in any order", async () => {
+  test("It may be one of several files, compressed or not, in any order", async () => {
     await load(databaseUrl, FILE);
     const rows = await rowsOf();
     const part = (name: string, some: readonly string[]) => written(name, [header, ...some, ""].join("\n"));
@@ -161,7 +161,7 @@ describe("a file of transfers", () => {
     expect(await rowsOf()).toEqual(rows);
   });
 
-  test("may begin with a byte order mark, and have lines that end as on Windows", async () => {
+  test("It may begin with a byte order mark and have Windows line endings", async () => {
     await load(databaseUrl, FILE);
     const rows = await rowsOf();
     for (const content of [`\uFEFF${text}`, text.replaceAll("\n", "\r\n")]) {
@@ -173,7 +173,7 @@ describe("a file of transfers", () => {
   test.each([
     ["cut off", (whole: Buffer) => whole.subarray(0, -1), "unexpected end of file"],
     ["damaged", (whole: Buffer) => whole.with(-8, (whole.at(-8) ?? 0) ^ 1), "incorrect data check"],
-  ])("that is %s while compressed is refused, although its rows can be read", async (_, spoil, expected) => {
+  ])("A compressed file that is %s is refused, although its rows can be read", async (_, spoil, expected) => {
     const file = written("spoilt.csv.gz", Buffer.from(spoil(gzipSync(text))));
     await expect(load(databaseUrl, file)).rejects.toThrow(`${file}: damaged or incomplete (${expected}); expected`);
   });

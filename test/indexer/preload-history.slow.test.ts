@@ -21,7 +21,7 @@ import {
   startPreload,
 } from "./preloaded.ts";
 
-/** The chain that the file is of. */
+/** The chain that the file was made from. */
 const CHAIN = generateChain({ transfers: 40, perBlock: 8, endsAt: 1_795_000_000 });
 const STRANGER = "0x000000000000000000000000000000000000dEaD";
 
@@ -32,7 +32,7 @@ const rowsOf = () => historyRows(pool);
 const schemas = () => schemasIn(pool);
 
 describe("a history", () => {
-  test("never replaces a schema that is not a history", async () => {
+  test("It never replaces a schema that is not a history", async () => {
     await pool.query("create schema busy; create table busy.work (n int)");
     await expect(load(databaseUrl, FILE, { INDEX_HISTORY: "busy" })).rejects.toThrow(
       '"busy" exists but is not a history',
@@ -41,7 +41,7 @@ describe("a history", () => {
     expect(() => settingsOf({ INDEX_HISTORY: "Busy" })).toThrow("INDEX_HISTORY is wrong");
   });
 
-  test("whose loading is killed at the last moment leaves the history before it, and the next run replaces it", async () => {
+  test("If its loading is killed at the last moment, the previous history is kept, and the next run replaces it", async () => {
     const { id } = await load(databaseUrl, FILE, { START_BLOCK: "2" });
     const before = [await schemas(), await rowsOf()];
     const rpc = await serveChain(CHAIN);
@@ -59,7 +59,7 @@ describe("a history", () => {
       const ended = startPreload(FILE, { ...env, TMPDIR: folder });
       await expect.poll(waiting, { timeout: 60_000 }).toBe(1);
       await end(ended);
-      expect(await ended.ended).toMatchObject({ code: 1, said: expect.stringContaining(why) });
+      expect(await ended.ended).toMatchObject({ code: 1, output: expect.stringContaining(why) });
       expect(readdirSync(folder).filter((name) => name.startsWith("index-preload-"))).toEqual([]);
       await terminate();
       await expect.poll(waiting, { timeout: 60_000 }).toBe(0);
@@ -69,13 +69,13 @@ describe("a history", () => {
     process.kill(killed.pid, "SIGKILL");
     expect((await killed.ended).code).toBeNull();
     const refused = await startPreload(FILE, env).ended;
-    expect(refused).toMatchObject({ code: 1, said: 'Another run is making "history". Wait until it ends\n' });
+    expect(refused).toMatchObject({ code: 1, output: 'Another run is making "history". Wait until it ends\n' });
     expect(await schemas()).toEqual(before[0]);
     await reader.query("rollback");
     reader.release();
     await expect.poll(waiting, { timeout: 60_000 }).toBe(0);
     const again = await startPreload(FILE, env).ended;
-    expect(again).toMatchObject({ code: 0, said: expect.stringContaining("history: blocks 1 to 5") });
+    expect(again).toMatchObject({ code: 0, output: expect.stringContaining("history: blocks 1 to 5") });
     expect((await readHistory(pool, "history")).id).not.toBe(id);
     expect(await schemas()).toEqual(before[0]);
     rpc.close();
@@ -84,13 +84,13 @@ describe("a history", () => {
   test.each([
     ["another scope", { INDEX_SCOPE: "selective" }, "its scope is full, but INDEX_SCOPE is selective"],
     ["another start block", { START_BLOCK: "2" }, "it starts at block 1, but START_BLOCK is 2"],
-  ])("is not taken over by an index of %s", async (_, changed, expected) => {
+  ])("It is not taken over by an index with %s", async (_, changed, expected) => {
     const history = await load(databaseUrl, FILE);
     expect(() => expectFit(history, settingsOf())).not.toThrow();
     expect(() => expectFit(history, settingsOf(changed))).toThrow(expected);
   });
 
-  test("of other rules is not taken over, and START_BLOCK need not be given", async () => {
+  test("It is not taken over with another version of the rows, and START_BLOCK may be omitted", async () => {
     const history = await load(databaseUrl, FILE);
     expect(() => expectFit(history, settingsOf({ START_BLOCK: "" }))).not.toThrow();
     expect(() => expectFit({ ...history, rowsVersion: 0 }, settingsOf())).toThrow(
@@ -98,7 +98,7 @@ describe("a history", () => {
     );
   });
 
-  test("of another chain ends the indexer with what differs", async () => {
+  test("A history of another chain ends the indexer with the difference", async () => {
     const history = await load(databaseUrl, FILE);
     const other = await serveChain(generateChain({ transfers: 40, perBlock: 8, endsAt: 1_795_000_002 }));
     const env = environment({ DATABASE_URL: databaseUrl, BASE_RPC_URL: other.url });
@@ -110,7 +110,7 @@ describe("a history", () => {
     other.close();
   });
 
-  test("is part of the name of its index, which begins where the history does", async () => {
+  test("It is part of the name of its index, which begins at the history's first block", async () => {
     const history = await load(databaseUrl, FILE, { START_BLOCK: "2" });
     const settings = settingsOf({ START_BLOCK: "" });
     const other = { ...history, id: "another" };
@@ -129,14 +129,14 @@ describe("a history", () => {
     await expect(late).rejects.toThrow('An index has taken the rows of the history "history"');
   });
 
-  test("that leaves out other addresses than the index is not taken over", async () => {
+  test("It is not taken over by an index that excludes other addresses", async () => {
     const history = await load(databaseUrl, FILE);
     expect(() => expectFit(history, settingsOf())).not.toThrow();
     for (const changed of [{ OWN_ADDRESSES: STRANGER }, { PAY_TO_ADDRESS: STRANGER }])
       expect(() => expectFit(history, settingsOf(changed))).toThrow("it leaves out 0x");
   });
 
-  test("made again while an index is about to take it over is not taken for the one before", async () => {
+  test("A history that is replaced during a takeover is not mistaken for the previous one", async () => {
     const rpc = await serveChain(CHAIN);
     const { indexerUrl } = await freshDatabase();
     await load(indexerUrl, FILE);
@@ -154,11 +154,11 @@ describe("a history", () => {
     expect(launched.said("index ready")).toEqual([expect.objectContaining({ schema: second })]);
   });
 
-  test("that does not exist ends the indexer", async () => {
+  test("A history that does not exist ends the indexer", async () => {
     await expect(readHistory(pool, "nowhere")).rejects.toThrow('this database has no history "nowhere"');
   });
 
-  test("whose last block is not final yet is waited for", async () => {
+  test("The indexer waits until the history's last block is final", async () => {
     const head = CHAIN.last + 29;
     const rpc = await serveChain({ ...CHAIN, head });
     const history = await load(databaseUrl, FILE);

@@ -10,23 +10,24 @@ import { load } from "./preloaded.ts";
 import { blockOf, type Fact, placeOf } from "./recount.ts";
 import { readTables, recountTables } from "./score-recount.ts";
 
-// Few wallets over many days, so that sums tie, pairs meet again, funders overtake one another and days touch their edges.
+// Few wallets over many days, so that sums tie, pairs meet again, funders overtake each other, and days touch the
+// window's edges.
 
 const DAY_SECONDS = 86_400;
 const DAY_0 = 20_000;
 const wallet = (n: number) => n.toString(16).padStart(40, "0");
 const WALLETS = Array.from({ length: 14 }, (_, n) => wallet(0xabc00 + 7 * n));
-/** More payees than the index knows by name, paid by the first wallet. */
+/** More payees than the index stores individually, paid by the first wallet. */
 const CROWD = Array.from({ length: 120 }, (_, n) => wallet(0xcede00 + n));
 const NOT_COUNTED = [SERVICE.slice(2), wallet(0)];
 
 const folder = await folderForFile("trust-preload-rows-");
 const database = await freshDatabase();
 const pool = await forFile(new pg.Pool({ connectionString: database.ownerUrl, max: 1 }));
-// Where an index's rows are read.
+// The schema that the rows are read from.
 await pool.query("drop schema live cascade");
 
-/** Transfers in the chain's order, a few a block, blocks on both edges of some days. */
+/** Transfers in the chain's order, a few per block, with blocks at both edges of some days. */
 function play(seed: number): readonly Fact[] {
   const { below, pick } = createDice(seed);
   const facts: Fact[] = [];
@@ -38,16 +39,16 @@ function play(seed: number): readonly Fact[] {
   };
   const anybody = () => pick([...WALLETS, ...WALLETS, ...NOT_COUNTED]);
   for (const payee of CROWD) for (let n = 0; n < 8; n += 1) add(0, 5, [WALLETS[0] as string, payee]);
-  // More payers than the index knows by name.
+  // More payers than the index stores individually.
   for (const payer of CROWD.slice(-24)) for (let n = 0; n < 8; n += 1) add(0, 5, [payer, WALLETS[1] as string]);
-  // An age of the window's width says the same as never.
+  // An age of the window's width has no effect, like no earlier transfer.
   for (const [n, age] of [89, 90, 91].entries())
     for (const day of [0, age]) add(day, 6, [CROWD[n] as string, CROWD[n + 3] as string]);
   for (let day = 1; day < 150; day += 1 + below(4))
     for (const second of pick([[0], [DAY_SECONDS - 1], [0, DAY_SECONDS - 1]]))
       for (let n = below(6); n >= 0; n -= 1) add(day, second, [anybody(), anybody()]);
   const sorted = facts.toSorted((a, b) => a.timestampMs - b.timestampMs);
-  // A block for each time.
+  // One block per timestamp.
   const times = [...new Set(sorted.map(({ timestampMs }) => timestampMs))];
   return sorted.map((fact, logIndex) => ({
     ...fact,
@@ -75,7 +76,7 @@ test.each([
   ["full", 1],
   ["full", 2],
   ["selective", 3],
-] as const)("a history's rows are those of a recount by definition, in %s scope (%i)", async (scope, seed) => {
+] as const)("A history's rows equal a recount by definition, in %s scope (%i)", async (scope, seed) => {
   const facts = play(seed);
   const file = join(folder, `${seed}.csv`);
   writeFileSync(file, csvOf(facts));

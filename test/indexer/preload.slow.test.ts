@@ -17,10 +17,10 @@ import { environment, startPreload } from "./preloaded.ts";
 import { type Fact, placeOf } from "./recount.ts";
 import { readTables, recountTables } from "./score-recount.ts";
 
-// A generated chain that grows: its final blocks are fetched (in scope `full`, which is not fetched, written), and preloaded; an index
-// takes them over and goes on; and one that reads every block is compared.
+// A generated chain that grows. Its final blocks are fetched (or written, in scope `full`, which has no fetch) and
+// preloaded. An index takes them over and continues, and is compared with an index that reads every block.
 
-/** The newest block when the files are fetched, and the last one that is final then, as Ponder sees it. */
+/** The newest block when the files are fetched, and the last one that Ponder then considers final. */
 const [FETCHED_AT, LAST_OF_FILES] = [60, 30];
 /** The last block with transfers. */
 const LAST = 90;
@@ -28,7 +28,7 @@ const PLANS = [
   { scope: "full", perBlock: 30, disturb: undefined },
   { scope: "selective", perBlock: 24, disturb: killInTakeOver },
 ] as const;
-/** Seconds on a machine of its own; other work may share it. */
+/** Takes seconds on an idle machine, but other work may share it. */
 const READY = { timeout: 300_000 };
 
 /** The folder of fetched files. */
@@ -37,7 +37,7 @@ let chain: LiveChain;
 let pool: pg.Pool;
 let env: Record<string, string>;
 
-/** The plan's chain behind a node, what `npm run index:fetch` makes of it, and an empty database. */
+/** Prepares the plan's chain behind a node, the files of `npm run index:fetch`, and an empty database. */
 async function prepare({ scope, perBlock }: (typeof PLANS)[number]): Promise<void> {
   const endsAt = Math.floor(Date.now() / 1000);
   chain = generateLiveChain({ transfers: LAST * perBlock, perBlock, endsAt }, FETCHED_AT);
@@ -63,13 +63,13 @@ async function prepare({ scope, perBlock }: (typeof PLANS)[number]): Promise<voi
 
 type Rows = Readonly<Record<string, readonly object[]>>;
 
-/** Once it has read the whole chain. */
+/** Waits until the index has read the whole chain. */
 async function caughtUp(): Promise<void> {
   const reached = async () => (await pool.query("select block::int from live.position")).rows[0]?.block;
   await expect.poll(reached, READY).toBe(chain.head);
 }
 
-/** What work makes of an index of the chain that is ready. One after the other they share Ponder's copy of the chain. */
+/** Runs `work` with a ready index of the chain. Indexes that run one after another share Ponder's copy of the chain. */
 async function withIndex<T>(
   changed: Record<string, string>,
   { disturb, work }: { disturb?: ((launched: Launched) => Promise<void>) | undefined; work: () => Promise<T> },
@@ -88,7 +88,7 @@ async function withIndex<T>(
   }
 }
 
-/** The columns of a schema's tables that a history has, and their keys. */
+/** The columns and keys of a schema's history tables. */
 async function columnsOf(schema: string): Promise<readonly object[]> {
   const { rows } = await pool.query(
     `select relname, attname, format_type(atttypid, atttypmod) as type, attnotnull, array_position(indkey::int2[], attnum) as key
@@ -99,7 +99,7 @@ async function columnsOf(schema: string): Promise<readonly object[]> {
   return rows;
 }
 
-/** Ponder is killed between two tables of the take-over. */
+/** Kills Ponder between two tables of the takeover. */
 async function killInTakeOver(launched: Launched): Promise<void> {
   const blocker = await pool.connect();
   await blocker.query("begin; lock table history.wallet in access exclusive mode");
@@ -107,17 +107,17 @@ async function killInTakeOver(launched: Launched): Promise<void> {
   const waits = `select from pg_stat_activity where wait_event_type = 'Lock' and query like 'alter table "history"."wallet" set schema%'`;
   await expect.poll(async () => (await pool.query(waits)).rowCount, READY).toBe(1);
   process.kill(launched.ponderPid(), "SIGKILL");
-  // Its transaction has the tables until PostgreSQL sees that nobody is there, which is at the next statement.
+  // Its transaction holds the tables until PostgreSQL notices the closed connection at the next statement.
   await blocker.query("rollback");
   blocker.release();
   await launched.saying("ponder started", 2);
 }
 
-/** The index in a scope that has taken the files over, and then followed the chain: every row and window is that of a recount. */
+/** Takes the files over in this scope and follows the chain. Expects every row and window to equal a recount. */
 async function expectTakenOver(scope: Scope, disturb?: (launched: Launched) => Promise<void>): Promise<Rows> {
   const changed = { INDEX_SCOPE: scope };
   const made = await startPreload(folder, { ...env, ...changed }).ended;
-  expect(made.said).toContain(`blocks 1 to ${LAST_OF_FILES}.`);
+  expect(made.output).toContain(`blocks 1 to ${LAST_OF_FILES}.`);
   const columns = await columnsOf("history");
   const index = createActivityIndex(pool, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
   const follow = async () => {
@@ -134,16 +134,16 @@ async function expectTakenOver(scope: Scope, disturb?: (launched: Launched) => P
       await expectActivity({ index, scope }, facts, { wallets, now: new Date(now.getTime() + days * DAY_MS) });
     return rows;
   };
-  // Of what comes after the files, some is final when the index starts.
+  // Some of the blocks after the files are final when the index starts.
   chain.grow(8);
   const continued = await withIndex(changed, { disturb, work: follow });
   expect(continued.columns).toEqual(expect.arrayContaining([...columns]));
-  // Its tables are the index's now, and no other index can be made from it.
+  // The tables belong to the index now, so no other index can be made from the history.
   expect(await columnsOf("history")).toEqual([]);
   return continued;
 }
 
-/** Those with the most transfers, and some with few. */
+/** The wallets with the most transfers, and some with few. */
 function busiest(facts: readonly Fact[]): readonly Address[] {
   const counts = [
     ...Map.groupBy(
@@ -169,7 +169,7 @@ const factsOf = (chain: LiveChain): readonly Fact[] =>
   );
 
 describe("an index that takes over a history", { timeout: 400_000 }, () => {
-  test.each(PLANS)("equals one that has read every block, and a recount, in $scope scope", async (plan) => {
+  test.each(PLANS)("In $scope scope it equals a recount and an index that has read every block", async (plan) => {
     const { scope, disturb } = plan;
     await prepare(plan);
     const continued = await expectTakenOver(scope, disturb);

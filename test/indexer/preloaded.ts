@@ -10,7 +10,7 @@ import { SERVICE } from "../support/indexer/generated-chain.ts";
 import { bareEnvironment } from "../support/service/environment.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-/** What the indexer and the loader of a generated chain are configured with. */
+/** The environment for the indexer and the loader of a generated chain. */
 export const environment = (changed: Readonly<Record<string, string>> = {}): Record<string, string> => ({
   DATABASE_URL: "postgres://unused/unused",
   BASE_RPC_URL: "http://unused",
@@ -29,10 +29,10 @@ export function settingsOf(changed: Readonly<Record<string, string>> = {}): Inde
 
 export interface Preload {
   readonly pid: number;
-  /** Resolves once it has said this. */
+  /** Resolves once the output contains this. */
   readonly saying: (words: string) => Promise<void>;
-  /** Its exit code, null after a signal, and all that it said. */
-  readonly ended: Promise<{ readonly code: number | null; readonly said: string }>;
+  /** The exit code (null after a signal) and the complete output. */
+  readonly ended: Promise<{ readonly code: number | null; readonly output: string }>;
 }
 
 /** Starts `npm run index:preload` on this file. */
@@ -41,22 +41,22 @@ export function startPreload(file: string, env: Readonly<Record<string, string>>
     env: { ...bareEnvironment(), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  let said = "";
+  let output = "";
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding("utf8").on("data", (text: string) => {
-      said += text;
+      output += text;
     });
   return {
     pid: child.pid ?? 0,
     saying: async (words) => {
-      if (!(await waitUntil(() => said.includes(words), 60_000)))
-        throw new Error(`It did not say "${words}":\n${said}`);
+      if (!(await waitUntil(() => output.includes(words), 60_000)))
+        throw new Error(`It did not print "${words}":\n${output}`);
     },
-    ended: once(child, "close").then(([code]) => ({ code, said })),
+    ended: once(child, "close").then(([code]) => ({ code, output })),
   };
 }
 
-/** Loads files in this process, whatever chain they are of, into the schema `INDEX_HISTORY`. */
+/** Loads files of any chain in this process into the schema `INDEX_HISTORY`. */
 export async function load(
   databaseUrl: string,
   files: string | readonly string[],
@@ -84,6 +84,6 @@ export async function historyRows(db: pg.Pool, scope: Scope = "full"): Promise<R
   return Object.fromEntries(await Promise.all(rows));
 }
 
-/** A schema, so that nothing half made is left, under whatever name. */
+/** All schemas of the database, to check that no unfinished one remains. */
 export const schemasIn = async (db: pg.Pool): Promise<readonly object[]> =>
   (await db.query("select nspname from pg_namespace order by 1")).rows;

@@ -10,7 +10,7 @@ import { freshDatabase } from "../support/service/database.ts";
 import { environment } from "./preloaded.ts";
 import { readTables } from "./score-recount.ts";
 
-// One index of a generated chain; the tests go on from each other, most of them after Ponder has ended.
+// One index of a generated chain. Each test continues from the previous one, most of them after Ponder has ended.
 
 vi.setConfig({ testTimeout: 90_000 });
 const KEEP = 100;
@@ -30,7 +30,7 @@ const loseConnection = () =>
       where application_name ^@ 'live_' and datname = current_database() and xact_start is not null
       order by xact_start limit 1`,
   );
-/** The numbers of the blocks that Ponder has asked for with their transactions. */
+/** The blocks that Ponder has requested with their transactions. */
 const asked: number[] = [];
 node.become(async (call, pass) => {
   const [number, isFull] = call.params ?? [];
@@ -43,7 +43,7 @@ node.become(async (call, pass) => {
 
 const restarts: object[] = [];
 
-/** Runs the indexer until its index is ready; returns its schema. */
+/** Runs the indexer until its index is ready. Returns its schema. */
 async function runIndexer(more: Readonly<Record<string, string>> = {}): Promise<string> {
   asked.length = 0;
   const env = { BASE_RPC_URL: node.url, DATABASE_URL: indexerUrl, INDEX_SCOPE: "selective", INDEX_HISTORY: "" };
@@ -55,12 +55,12 @@ async function runIndexer(more: Readonly<Record<string, string>> = {}): Promise<
 }
 
 interface Left {
-  /** The lowest block that a log, a transaction, a block is of. */
+  /** The lowest block of a log, of a transaction, and of a block. */
   readonly lowest: readonly number[];
   readonly rows: readonly number[];
 }
 
-/** What Ponder's copy of the chain has left from this block on. */
+/** The rows that Ponder's copy of the chain has from this block on. */
 async function left(from = 0): Promise<Left> {
   const tables = [
     ["logs", "block_number"],
@@ -80,36 +80,36 @@ const rows = await readTables(db);
 const { rows: checkpoints } = await db.query(`select finalized_checkpoint as at from ${schema}._ponder_checkpoint`);
 const final = Number(checkpoints[0].at.slice(26, 42));
 
-test("a Ponder that loses its connection in the middle of a backfill is started again", () => {
+test("A Ponder that loses its connection during a backfill is restarted", () => {
   expect(restarts).toEqual([expect.objectContaining({ code: 75 })]);
   expect(lost.size).toBe(0);
 });
 
-describe("nothing is pruned", () => {
-  test("of a chain shorter than what stays", async () => {
+describe("needed rows", () => {
+  test("A chain shorter than the kept blocks is not pruned", async () => {
     const before = await left();
     expect(before.lowest[0]).toBeLessThan(10);
     expect(await prune(db)).toEqual({ below: 0, rows: 0, slowest: schema, isMore: false });
     expect(await left()).toEqual(before);
   });
 
-  test("that an index needs which Ponder has not begun to fill", async () => {
+  test("Rows for an index that Ponder has not started to fill are not pruned", async () => {
     await db.query("create schema live_0123abcd_7");
     expect(await pruneNow()).toMatchObject({ rows: 0, slowest: "live_0123abcd_7" });
     await db.query("drop schema live_0123abcd_7");
   });
 
-  test("that somebody else's Ponder may need", async () => {
+  test("Rows that another Ponder may need are not pruned", async () => {
     await db.query("create schema other; create table other._ponder_meta ()");
     expect(await pruneNow()).toMatchObject({ rows: 0, slowest: "other" });
     await db.query("drop schema other cascade");
   });
 });
 
-describe("what no index needs any more", () => {
+describe("unneeded rows", () => {
   const below = final - KEEP;
 
-  test("is deleted; what other contracts' logs refer to stays", async () => {
+  test("They are deleted, except those that other contracts' logs refer to", async () => {
     await db.query(
       `insert into ponder_sync.logs select (jsonb_populate_record(l, $1)).* from ponder_sync.logs l
         order by l.block_number limit 1`,
@@ -125,13 +125,13 @@ describe("what no index needs any more", () => {
     expect(await pruneNow()).toMatchObject({ below, rows: 0 });
   });
 
-  test("is not asked for again by the index that has it", async () => {
+  test("They are not requested again by the index that has them", async () => {
     expect(await runIndexer()).toBe(schema);
     expect(asked.filter((number) => number < below)).toEqual([]);
     expect(await readTables(db)).toEqual(rows);
   });
 
-  test("is fetched again for a new index, which has every row", async () => {
+  test("They are fetched again for a new index, which has every row", async () => {
     const other = await runIndexer({ INDEX_VIEWS_SCHEMA: "other" });
     expect(Math.min(...asked)).toBeLessThan(10);
     expect(asked.filter((number) => number > below && number <= final)).toEqual([]);
@@ -140,12 +140,12 @@ describe("what no index needs any more", () => {
     await db.query(`drop schema live cascade; drop schema ${other} cascade`);
   });
 
-  test("is pruned again, also what was fetched below what is pruned", async () => {
+  test("They are pruned again, including rows fetched below the pruned block", async () => {
     expect((await pruneNow()).rows).toBeGreaterThan(300);
     expect(await pruneNow()).toMatchObject({ below, rows: 0 });
   });
 
-  test("of receipts, which have no block's number, is all of them", async () => {
+  test("All receipts are deleted, because they have no block number", async () => {
     await db.query(
       "insert into ponder_sync.rpc_request_results (request_hash, chain_id, result) values ('a', 8453, '{}')",
     );
@@ -153,7 +153,7 @@ describe("what no index needs any more", () => {
   });
 });
 
-describe("what Ponder is told that it has", () => {
+describe("Ponder's record of its fetched ranges", () => {
   const ranges = async () =>
     (await db.query("select fragment_id as fragment, blocks::text from ponder_sync.intervals order by 1")).rows;
 
@@ -168,17 +168,20 @@ describe("what Ponder is told that it has", () => {
     ["[1,441]", 100, 342, "{[1,100],[342,441]}"],
     ["[1,341]", 1, 342, "{}"],
     ["[400,441]", 1, 342, "{[400,441]}"],
-  ])("of %s without %i to %i is in closed ranges that end one block late", async (had, ...[needed, pruned, has]) => {
-    const usdc = "log_8453_0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913_0xddf2_null_null_null_0";
-    const escrow = `log_8453_0x${"e5".repeat(20)}_0xddf2_null_null_null_0`;
-    await db.query("delete from ponder_sync.intervals");
-    for (const fragment of [usdc.toLowerCase(), escrow, "log_8453_null_0xddf2_null_null_null_0", "block_8453_1_0"])
-      await db.query("insert into ponder_sync.intervals values ($1, 8453, $2)", [fragment, `{${had}}`]);
-    await db.query(
-      `delete from ponder_sync.logs where address = lower('0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913') and block_number < ${pruned}`,
-    );
-    await forget(needed);
-    const expected = { [escrow]: `{${had}}` };
-    for (const { fragment, blocks } of await ranges()) expect(blocks, fragment).toBe(expected[fragment] ?? has);
-  });
+  ])(
+    "The range %s without %i to %i becomes closed ranges that end one block late",
+    async (had, ...[needed, pruned, has]) => {
+      const usdc = "log_8453_0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913_0xddf2_null_null_null_0";
+      const escrow = `log_8453_0x${"e5".repeat(20)}_0xddf2_null_null_null_0`;
+      await db.query("delete from ponder_sync.intervals");
+      for (const fragment of [usdc.toLowerCase(), escrow, "log_8453_null_0xddf2_null_null_null_0", "block_8453_1_0"])
+        await db.query("insert into ponder_sync.intervals values ($1, 8453, $2)", [fragment, `{${had}}`]);
+      await db.query(
+        `delete from ponder_sync.logs where address = lower('0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913') and block_number < ${pruned}`,
+      );
+      await forget(needed);
+      const expected = { [escrow]: `{${had}}` };
+      for (const { fragment, blocks } of await ranges()) expect(blocks, fragment).toBe(expected[fragment] ?? has);
+    },
+  );
 });

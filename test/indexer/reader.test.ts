@@ -11,7 +11,7 @@ import { waitUntil } from "../support/wait-until.ts";
 import { countDistinct, rowsOf, touches } from "./days.ts";
 
 const DAY_SECONDS = 86_400;
-/** Day 0 of the histories here: 2026-01-01. */
+/** Day 0 of these histories: 2026-01-01. */
 const DAY_0 = Date.UTC(2026, 0, 1) / 1000 / DAY_SECONDS;
 const at = (day: number, second = 0) => new Date(((DAY_0 + day) * DAY_SECONDS + second) * 1000);
 const TABLES = `
@@ -47,14 +47,14 @@ async function write(wallet: Address, rows: readonly Row[]): Promise<void> {
     const bytes = [Buffer.from(wallet.slice(2), "hex"), ages === null ? null : Buffer.from(ages, "base64")];
     const [key, last_at] = [DAY_0 + day, (DAY_0 + day) * DAY_SECONDS + second];
     const row: Record<string, unknown> = { wallet: bytes[0], day: key, paid, touched, ages: bytes[1], last_at };
-    // Columns that are not read here are 0.
+    // Columns that these tests do not read are 0.
     const values = namesOf("wallet_day").map((name) => (Object.hasOwn(row, name) ? row[name] : 0));
     await owner.query(`insert into live.wallet_day values (${values.map((_, place) => `$${place + 1}`)})`, values);
   }
 }
 
 describe("without an index", () => {
-  test("there is no answer before the first backfill is over, and one soon after", async () => {
+  test("There is no answer before the first backfill is complete, and one soon afterwards", async () => {
     const index = createActivityIndex(reader, { viewsSchema: "live" });
     expect(await index.activity(freshWallet(), at(0))).toBeNull();
     expect(await index.position()).toBeNull();
@@ -62,20 +62,20 @@ describe("without an index", () => {
     await expect.poll(() => index.activity(freshWallet(), at(0)), { timeout: 30_000 }).not.toBeNull();
   });
 
-  test("there is no answer from a schema that does not exist", async () => {
+  test("There is no answer from a schema that does not exist", async () => {
     const index = createActivityIndex(reader, { viewsSchema: "nowhere" });
     expect(await index.activity(freshWallet(), at(0))).toBeNull();
   });
 
-  test("there is no answer from a database that is down", async () => {
+  test("There is no answer from a database that is down", async () => {
     const pool = new pg.Pool({ host: "127.0.0.1", port: await freePort() });
     expect(await createActivityIndex(pool, { viewsSchema: "live" }).activity(freshWallet(), at(0))).toBeNull();
     await pool.end();
   });
 
-  test("the log says once why the index is unavailable, and again after it was available", async () => {
-    const said: unknown[][] = [];
-    const log = { warn: (...facts: unknown[]) => void said.push(facts) };
+  test("The reason for an unavailable index is logged once, and again after it was available", async () => {
+    const warned: unknown[][] = [];
+    const log = { warn: (...facts: unknown[]) => void warned.push(facts) };
     const index = createActivityIndex(reader, { viewsSchema: "live", log });
     const [early, behind] = [at(9_999), new Date(at(10_000).getTime() + 60_001)];
     expect(await index.activity(freshWallet(), early)).not.toBeNull();
@@ -84,19 +84,19 @@ describe("without an index", () => {
       null,
     ]);
     const lagging = [{ behind_seconds: 60 }, "the index is behind the chain; it counts as unavailable"];
-    expect(said).toEqual([lagging]);
+    expect(warned).toEqual([lagging]);
     expect(await index.activity(freshWallet(), early)).not.toBeNull();
     expect(await index.activity(freshWallet(), behind)).toBeNull();
-    expect(said).toEqual([lagging, lagging]);
+    expect(warned).toEqual([lagging, lagging]);
     const nowhere = createActivityIndex(reader, { viewsSchema: "nowhere", log });
     expect(await nowhere.activity(freshWallet(), at(0))).toBeNull();
-    expect(said.at(-1)).toEqual([
+    expect(warned.at(-1)).toEqual([
       { err: expect.objectContaining({ message: 'relation "nowhere.coverage" does not exist' }) },
       "the index cannot be read; it counts as unavailable",
     ]);
   });
 
-  test("a read that waits for more than a second is given up, and nobody asks again for a second", async () => {
+  test("A read that waits for more than a second is aborted, and there is no other query for a second", async () => {
     const index = createActivityIndex(reader, { viewsSchema: "live" });
     let asked = 0;
     const count = () => void asked++;
@@ -122,7 +122,7 @@ describe("without an index", () => {
     expect(await waitUntil(async () => (await read(1_000)) !== null, 30_000)).toBe(true);
   });
 
-  test("a fault of our own is not taken for a missing index", async () => {
+  test("A fault in our code is not mistaken for a missing index", async () => {
     await owner.query("create schema odd; grant usage on schema odd to trust_api");
     await owner.query(
       "create table odd.coverage (id int); create table odd.position (id int); create table odd.wallet_day (id int)",
@@ -136,7 +136,7 @@ describe("without an index", () => {
 describe("the activity of a wallet", () => {
   const index = () => createActivityIndex(reader, { viewsSchema: "live" });
 
-  test("a wallet never seen has nothing, and no last day", async () => {
+  test("A wallet that was never seen has no activity and no last day", async () => {
     expect(await index().activity(freshWallet(), at(100, 5))).toMatchObject({
       settledPayments: 0,
       distinctCounterparties: 0,
@@ -148,7 +148,7 @@ describe("the activity of a wallet", () => {
     });
   });
 
-  test("the window is 90 UTC calendar days that end with today", async () => {
+  test("The window is the 90 UTC calendar days that end today", async () => {
     const wallet = freshWallet();
     await write(wallet, [
       { day: 10, second: 86_399, paid: 1 },
@@ -170,13 +170,13 @@ describe("the activity of a wallet", () => {
     [at(139, 3_600), 89],
     [at(140, 0), null],
     [at(50, 0), 0],
-  ])("at %s it was last seen %s whole days before", async (now, days) => {
+  ])("At %s it was last seen %s whole days earlier", async (now, days) => {
     const wallet = freshWallet();
     await write(wallet, [{ day: 40 }, { day: 50, second: 3_600 }]);
     expect((await index().activity(wallet, now))?.lastSeenDays).toBe(days);
   });
 
-  test("distinct counterparties are those of a brute-force count, in windows that begin beside a touch", async () => {
+  test("Distinct counterparties equal a brute-force count, in windows that begin next to a transfer", async () => {
     const property = fc.asyncProperty(touches, async (history) => {
       const wallet = freshWallet();
       await write(wallet, rowsOf(history));
@@ -191,7 +191,7 @@ describe("the activity of a wallet", () => {
   });
 });
 
-test("the position is the one that the index publishes; without it the index is unavailable", async () => {
+test("The position is the one that the index publishes, and without it the index is unavailable", async () => {
   await setPosition(new Date(1_790_000_000_000), 41_234_567);
   const position = await createActivityIndex(reader, { viewsSchema: "live" }).position();
   expect(position).toEqual({ block: 41_234_567, timestamp: new Date(1_790_000_000_000) });
@@ -201,7 +201,7 @@ test("the position is the one that the index publishes; without it the index is 
   await owner.query("insert into live.position values (1, 1)");
 });
 
-test("an index that has fallen more than a minute behind is unavailable, and back when it has caught up", async () => {
+test("An index more than a minute behind is unavailable until it has caught up", async () => {
   const wallet = freshWallet();
   const now = at(400);
   for (const [secondsBehind, available] of [

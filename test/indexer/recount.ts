@@ -7,11 +7,11 @@ const NOBODY = "0".repeat(40);
 const USED = "0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5";
 const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
-/** A transfer of USDC as the chain's raw logs tell it; addresses without 0x. */
+/** A transfer of USDC from the chain's raw logs, with addresses without 0x. */
 export interface Fact {
-  /** Absent for a transfer. A hold is authorized, and moves nothing to the merchant yet; a release does. */
+  /** Absent for a transfer. A hold is authorized and moves no money to the merchant until its release. */
   readonly kind?: "hold" | "release";
-  /** The payment's, of those two. */
+  /** The payment's id, for a hold or a release. */
   readonly id?: Hex;
   /** Its order in the chain. */
   readonly place: number;
@@ -27,13 +27,13 @@ export const placeOf = ({ blockNumber, logIndex }: { blockNumber: bigint; logInd
   Number(blockNumber) * 10_000 + logIndex;
 export const blockOf = (place: number): number => Math.floor(place / 10_000);
 
-/** The service's own addresses, each with the block from which it counts as one. */
+/** The service's addresses, each with the first block in which it counts as one. */
 export type Own = Readonly<Record<Address, number>>;
 
-/** When each block was made, in milliseconds: every recount asks for the same ones. */
+/** The time of each block in milliseconds, cached because every recount reads the same blocks. */
 const times = new Map<Hex, number>();
 
-/** When a log's block was made, in milliseconds. */
+/** The time of a log's block, in milliseconds. */
 export async function timeOf({ client }: TestChain, { blockHash }: { readonly blockHash: Hex }): Promise<number> {
   const known = times.get(blockHash);
   if (known !== undefined) return known;
@@ -42,7 +42,7 @@ export async function timeOf({ client }: TestChain, { blockHash }: { readonly bl
   return made;
 }
 
-/** Every transfer of more than nothing between two others, read from the node and decoded by hand. */
+/** Every transfer of more than zero between two others, read from the node and decoded by hand. */
 export async function readFacts(chain: TestChain, own: readonly Address[], since: Own = {}): Promise<readonly Fact[]> {
   const logs = await chain.client.getLogs({ address: chain.network.usdc.address, fromBlock: 0n, toBlock: "latest" });
   const madeAt = new Map<Hex, number>();
@@ -101,10 +101,10 @@ export type Scope = "full" | "selective";
 
 export const sum = (facts: readonly Fact[]) => facts.reduce((total, { value }) => total + value, 0n);
 
-/** A hold moves no money to the merchant: that does its release. */
+/** A hold moves no money to the merchant. Its release does. */
 export const moves = ({ kind }: Fact) => kind !== "hold";
 
-/** With `funder`, the payer's largest funder at that moment. */
+/** `funder` is the payer's largest funder at that moment. */
 export type Reached = Fact & { readonly funder: Address | null };
 
 interface Counted {
@@ -113,7 +113,7 @@ interface Counted {
 }
 const counted = new WeakMap<readonly Fact[], Map<Scope, Counted>>();
 
-/** What a scope has of all transfers. Every wallet's reading asks for it, so it is worked out once. */
+/** The transfers that count in a scope. Computed once, because every wallet's reading needs them. */
 export function countedIn(all: readonly Fact[], scope: Scope): Counted {
   const known = counted.get(all) ?? new Map<Scope, Counted>();
   counted.set(all, known);
@@ -125,7 +125,7 @@ export function countedIn(all: readonly Fact[], scope: Scope): Counted {
   return now;
 }
 
-/** The payment of each payer and payee with which the sum of theirs reached the floor. */
+/** For each payer and payee, the payment with which their total reached the floor. */
 const reachedFloors = (facts: readonly Fact[], scope: Scope): readonly Reached[] =>
   facts.flatMap((fact, index) => {
     const before = facts.slice(0, index);
@@ -134,7 +134,7 @@ const reachedFloors = (facts: readonly Fact[], scope: Scope): readonly Reached[]
     return [{ ...fact, funder: largestFunder(fact.from, before, scope) }];
   });
 
-/** Of those who sent the most, the one whose last transfer is the earliest was the first to reach that sum. */
+/** The sender with the largest total. In a tie, the one whose last transfer is earliest reached it first. */
 export function largestFunder(wallet: string, facts: readonly Fact[], scope: Scope): Address | null {
   if (scope !== "full") return null;
   const inflows = [

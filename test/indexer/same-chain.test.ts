@@ -11,7 +11,7 @@ import { freshDatabase } from "../support/service/database.ts";
 
 const network = NETWORKS["eip155:8453"];
 const ABSENT = `0x${"ab".repeat(32)}`;
-/** The two tables as Ponder makes them, without what is not read. */
+/** Ponder's two tables, without the columns that are not read. */
 const TABLES = `
   create schema ponder_sync;
   create table ponder_sync.blocks (chain_id int8, number int8, timestamp int8, hash varchar(66), primary key (chain_id, number));
@@ -23,7 +23,7 @@ let db: pg.Pool;
 /** Two chains that differ from their first block on. */
 let ours: Anvil;
 let another: Anvil;
-/** Serves ours until it is told otherwise. */
+/** Serves our chain unless a test changes it. */
 let node: FaultyNode;
 
 const start = async (timestamp: number) => {
@@ -65,34 +65,34 @@ async function finalize(number: bigint, timestamp: bigint): Promise<void> {
 
 const blockOf = ({ client }: Anvil, blockNumber: bigint) => client.getBlock({ blockNumber });
 
-/** An index of our chain: it has synced to block 1,000 and is final at block 990. */
+/** An index of our chain that has synced to block 1,000 and is final at block 990. */
 async function indexOurs(): Promise<void> {
   await sync(await blockOf(ours, 1_000n));
   await finalize(990n, (await blockOf(ours, 990n)).timestamp);
 }
 
-/** What the launcher learns. */
+/** The launcher's comparison of the index with the node's chain. */
 const compare = async (url = node.url) => whyNotSameChain(db, connectChain(url), await readHead([url]));
 
 const UNKNOWN = "the node does not return any block that the index has stored";
 const isForNumber = (params: readonly unknown[] | undefined) => /^0x/.test(String(params?.[0]));
 
-/** No block by its number; the newest one as it is. */
+/** Returns null for every block by number, and the true newest block. */
 const forgetful: Fault = async (call, pass) =>
   call.method === "eth_getBlockByNumber" && isForNumber(call.params) ? replyTo(call, null) : pass(call);
 const fromAnother: Fault = async (call) => askNode(another.rpcUrl)(call);
 
-describe("the index and the node's chain belong together", () => {
-  test("when the index is empty", async () => {
+describe("an index of the node's chain", () => {
+  test("An empty index matches every chain", async () => {
     expect(await compare(another.rpcUrl)).toBeNull();
   });
 
-  test("when every block that is remembered is there", async () => {
+  test("An index matches if the node has every block that it remembers", async () => {
     await indexOurs();
     expect(await compare()).toBeNull();
   });
 
-  test("when the node has no other block than the newest that is remembered", async () => {
+  test("An index matches if the node has only the newest block that it remembers", async () => {
     await indexOurs();
     node.become(async (call, pass) => {
       const isOld = isForNumber(call.params) && Number(call.params?.[0]) < 1_000;
@@ -102,8 +102,8 @@ describe("the index and the node's chain belong together", () => {
   });
 });
 
-describe("nothing is known, and Ponder is not started", () => {
-  test("while the node returns null, however often", async () => {
+describe("an unknown chain", () => {
+  test("Ponder is not started while the node returns null, after any number of attempts", async () => {
     await indexOurs();
     let nulls = 0;
     node.become(async (call, pass) => {
@@ -116,7 +116,7 @@ describe("nothing is known, and Ponder is not started", () => {
     expect(await compare()).toBeNull();
   });
 
-  test("while what the node returns is no block, or not the one that was asked for", async () => {
+  test("Ponder is not started while the node returns a malformed block or another block than requested", async () => {
     await indexOurs();
     const newest = await askNode(another.rpcUrl)({ id: 1, method: "eth_getBlockByNumber", params: ["latest", false] });
     const first = (await askNode(another.rpcUrl)({ id: 1, method: "eth_getBlockByNumber", params: ["0x0", false] }))
@@ -139,13 +139,13 @@ describe("nothing is known, and Ponder is not started", () => {
     }
   });
 
-  test("while the node is behind a block that is final in the index", async () => {
+  test("Ponder is not started while the node is behind a block that is final in the index", async () => {
     await indexOurs();
     await finalize(1_011n, 1_800_000_000n);
     expect(await compare()).toBe("the node is behind a block that is final in the index");
   });
 
-  test("while the node answers with errors, or hangs up", async () => {
+  test("Ponder is not started while the node returns errors or drops connections", async () => {
     await indexOurs();
     for (const fault of [async (call) => refuse(call, -32_000, "too busy"), async () => null] satisfies Fault[]) {
       node.become(fault);
@@ -154,10 +154,10 @@ describe("nothing is known, and Ponder is not started", () => {
   });
 });
 
-describe("the node's chain is another", () => {
+describe("another chain", () => {
   const OTHER = expect.stringContaining("the index is not from the node's chain");
 
-  test("when the newest block that is remembered has another hash, until the node returns the right one", async () => {
+  test("The chain is another one if its newest remembered block has another hash, until the node returns the right one", async () => {
     await indexOurs();
     node.become(fromAnother);
     expect(await compare()).toEqual(OTHER);
@@ -165,14 +165,14 @@ describe("the node's chain is another", () => {
     expect(await compare()).toBeNull();
   });
 
-  test("when the chain went back, took another path, and is still behind", async () => {
+  test("The chain is another one after a rollback to another branch, even while it is still behind", async () => {
     await sync({ ...(await blockOf(ours, 8n)), hash: ABSENT });
     await sync({ number: 2_000n, timestamp: 0n, hash: ABSENT });
     await finalize(2_000n, 1_800_000_000n);
     expect(await compare()).toEqual(OTHER);
   });
 
-  test("when a final block has another time, though no transfer was ever stored", async () => {
+  test("The chain is another one if a final block has another time, even without a stored transfer", async () => {
     const { number, timestamp } = await blockOf(ours, 8n);
     await finalize(number, timestamp);
     expect(await compare()).toBeNull();
@@ -180,7 +180,7 @@ describe("the node's chain is another", () => {
     expect(await compare()).toEqual(OTHER);
   });
 
-  test("and the reason says which block, what was expected and what to do", async () => {
+  test("The reason names the block, the expected values, and what to do", async () => {
     await sync({ ...(await blockOf(ours, 8n)), hash: ABSENT });
     const reason = await compare();
     const { hash } = await blockOf(ours, 8n);

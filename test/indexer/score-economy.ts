@@ -19,13 +19,13 @@ const MIDDLES = names("middle", 3);
 const SHILLS = names("shill", 3);
 const FAKES = names("fake", 8);
 
-/** Who is scored, by what is known of it. */
+/** The scored agents, named for their known behavior. */
 export const AGENTS = [
   ...["honest", "dusted", "ring leader", "puppeteer", "ping", "sprayer"],
-  ...["burst", "sinker", "bought", "forger", "nobody"],
+  ...["burst", "sinker", "bought", "forger", "unseen"],
 ] as const;
 
-/** Everybody gets the money that the first day needs; the forger's funders stand behind one another. */
+/** Gives every wallet its money for the first day. The forger's funders are chained. */
 async function fund({ fund, mine, pay }: Scene, day: number): Promise<void> {
   for (const [index, customer] of CUSTOMERS.entries()) await fund(`exchange ${index + 1}`, [customer], 5n * USD);
   const honest = ["honest", "dusted", "puppeteer", "ping", "sprayer", "burst", "bought"];
@@ -40,7 +40,7 @@ async function fund({ fund, mine, pay }: Scene, day: number): Promise<void> {
   await mine(day + 1);
 }
 
-/** What makes a payee look like a merchant: others who pay it. */
+/** Makes payees look like merchants, because others pay them. */
 async function shop({ mine, pay }: Scene, day: number): Promise<void> {
   for (const customer of CUSTOMERS) pay(customer, [...MERCHANTS, ...PONGS], 5n * CENT);
   for (const [index, member] of RING.entries()) {
@@ -70,7 +70,10 @@ async function oneWeek({ mine, pay, payService }: Scene, day: number, isLast: bo
   await mine(day);
 }
 
-/** Five weeks of honest and of made-up business, the first day after the chain's head. Returns the last day, counted from 1970. */
+/**
+ * Plays five weeks of honest and fake business, starting on the first day after the chain's head. Returns the last day,
+ * counted from 1970.
+ */
 export async function playEconomy(chain: TestChain): Promise<number> {
   const scene = createScene(chain);
   const { timestamp } = await chain.client.getBlock();
@@ -92,7 +95,10 @@ const address = (kind: number, n: string | number) =>
 const [payer, payee, funder] = [address(1, 0), address(2, "n"), address(3, "m")];
 const PAYEES = "generate_series(1, 20000) n";
 
-/** The schema `crowded`: a copy of Ponder's tables with a payer of 20,000 payees, each with payers of 20 funders. */
+/**
+ * Creates the schema `crowded`: a copy of Ponder's tables with a payer of 20,000 payees, each with payers of 20
+ * funders.
+ */
 export async function makeCrowded(owner: pg.Pool, schema: string): Promise<void> {
   const copies = TABLES.map(
     (table) => `create table crowded.${table} (like ${schema}.${table} including all);
@@ -106,6 +112,6 @@ export async function makeCrowded(owner: pg.Pool, schema: string): Promise<void>
     insert into crowded.wallet (wallet, funder, funder_atomic, payees, payers, payer_funders, unfunded_payers)
       select ${payee}, null, 0, 0, 21, 20, 1 from ${PAYEES} union all select ${payer}, ${address(3, 1)}, 1, 20000, 0, 0, 0;
     grant select on all tables in schema crowded to trust_api`);
-  // Sizes decide about plans.
+  // The planner depends on table sizes.
   await owner.query("analyze");
 }

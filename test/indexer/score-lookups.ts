@@ -14,7 +14,7 @@ import { AGENTS } from "./score-economy.ts";
 import { walletOf } from "./score-scene.ts";
 
 export interface LookedUp {
-  /** Two connections or more, to the database of an index of scope `selective`. */
+  /** At least two connections to the database of an index of scope `selective`. */
   readonly pool: pg.Pool;
   readonly database: TestDatabase;
   readonly rpcUrl: string;
@@ -25,7 +25,7 @@ export interface LookedUp {
 const WALLETS = AGENTS.map(walletOf);
 const HONEST = [walletOf("honest")];
 
-/** A node that says how often it was asked for logs, and answers them only once `gate` lets it. */
+/** A node that counts requests for logs and answers them only after `gate`. */
 async function countingNode(rpcUrl: string, gate: () => Promise<void> = async () => {}) {
   const counted = { logs: 0, all: 0 };
   const ask = askNode(rpcUrl);
@@ -41,7 +41,7 @@ async function countingNode(rpcUrl: string, gate: () => Promise<void> = async ()
   return { url: node.url, counted, stop: () => node.stop() };
 }
 
-/** What the service does about look-ups, on the scenarios' chain. */
+/** Tests the service's look-ups on the scenarios' chain. */
 export function describeLookUps(given: () => LookedUp): void {
   describe("look-ups", () => {
     const now = () => given().end;
@@ -51,7 +51,7 @@ export function describeLookUps(given: () => LookedUp): void {
         await given().pool.query(`delete from ${table}`);
     });
 
-    test("are made once: then no node is asked, not even by another process", async () => {
+    test("They are made once, and afterwards no process queries a node for them", async () => {
       const { pool, rpcUrl } = given();
       const node = await countingNode(rpcUrl);
       try {
@@ -59,13 +59,13 @@ export function describeLookUps(given: () => LookedUp): void {
           wallets: WALLETS,
           now: now(),
         });
-        // Eleven wallets and their payees' payers, together.
+        // Eleven wallets and their payees' payers, in shared requests.
         expect(node.counted.logs).toBeLessThanOrEqual(8);
         const before = node.counted.all;
         const another = lookUpsOf({ pool, rpcUrls: [node.url], now }).lookUps;
         expect(await readSelective(pool, another, { wallets: WALLETS, now: now() })).toEqual(first);
         expect(node.counted.all).toBe(before);
-        // A look-up that is too old is made again from what is known.
+        // An expired look-up is made again from stored data.
         await pool.query("update score_lookup set made_at = made_at - interval '2 hours'");
         expect(await readSelective(pool, another, { wallets: WALLETS, now: now() })).toEqual(first);
         expect(node.counted.all).toBe(before);
@@ -74,7 +74,7 @@ export function describeLookUps(given: () => LookedUp): void {
       }
     });
 
-    test("by two processes for the same wallets at once ask nodes for each block once", async () => {
+    test("Two processes with the same wallets query each block once", async () => {
       const { pool, rpcUrl } = given();
       let open: () => void = () => undefined;
       const opened = new Promise<void>((resolve) => {
@@ -92,7 +92,7 @@ export function describeLookUps(given: () => LookedUp): void {
         await expect.poll(() => node.counted.logs).toBe(1);
         open();
         expect(await both).toEqual([null, null]);
-        // The marks are known, which takes two requests of the first.
+        // The marks are stored, which saves two requests of the first run.
         expect(node.counted.logs).toBeLessThanOrEqual(alone.counted.logs);
       } finally {
         open();
@@ -100,7 +100,7 @@ export function describeLookUps(given: () => LookedUp): void {
       }
     });
 
-    test("end when the client's are used, or everybody's, and go on from there", async () => {
+    test("They stop at the limit of the client or of all clients, and resume from there", async () => {
       const { pool, rpcUrl } = given();
       const prepare = (perClient: number, perHour: number) =>
         lookUpsOf({ pool, rpcUrls: [rpcUrl], now, perClient, perHour }).lookUps.prepare(HONEST, "a client");
@@ -121,14 +121,14 @@ export function describeLookUps(given: () => LookedUp): void {
       expect(await prepare(100, 100)).toBeNull();
     });
 
-    test("survive the death of a process in the middle, and end for a client with its requests: 429, nothing charged", async () => {
+    test("They survive the death of a process, and above its limit a client gets a 429 without a charge", async () => {
       const { pool, rpcUrl, database } = given();
       const sepolia = await startTestChain({ network: "eip155:84532" });
       let open: () => void = () => undefined;
       const opened = new Promise<void>((resolve) => {
         open = resolve;
       });
-      // The first look-up of all is answered; the node is slow about what follows.
+      // The node answers the very first look-up and delays the following ones.
       let asked = 0;
       const slow = await countingNode(rpcUrl, () => (++asked < 2 ? Promise.resolve() : opened));
       const node = await countingNode(rpcUrl);
@@ -162,21 +162,21 @@ export function describeLookUps(given: () => LookedUp): void {
         const claimed = await pool.query("select from inflow where claimed_by is not null");
         expect(claimed.rowCount).toBeGreaterThan(0);
         expect(await found()).toEqual([]);
-        // Thirty seconds pass.
+        // Simulates that thirty seconds pass.
         await pool.query("update inflow set claimed_until = now()");
         await pool.query("delete from lookup_budget");
 
         const second = await startApi(node.url, 1);
-        const said = new Map<number, Response>();
+        const responses = new Map<number, Response>();
         const askAgain = async () => {
-          // The next hour.
-          if (said.has(429)) await pool.query("delete from lookup_budget");
+          // Simulates the next hour.
+          if (responses.has(429)) await pool.query("delete from lookup_budget");
           const response = await ask(second);
-          said.set(response.status, response);
+          responses.set(response.status, response);
           return response.status;
         };
         await expect.poll(askAgain, { timeout: 60_000, interval: 100 }).toBe(402);
-        const spent = said.get(429);
+        const spent = responses.get(429);
         expect(Number(spent?.headers.get("retry-after"))).toBeGreaterThan(0);
         expect(await spent?.text()).toMatch(/used its look-ups.*Nothing was charged/);
         expect(await found()).toEqual(expected);
@@ -196,7 +196,7 @@ export interface LookUpPlan {
   readonly perHour?: number;
 }
 
-/** The look-ups of a service with this database. What fails is thrown into `failures`. */
+/** The look-ups of a service with this database. Failures are collected in `failures`. */
 export function lookUpsOf({ pool, rpcUrls, now, perClient = 10_000, perHour = 10_000 }: LookUpPlan) {
   const failures: object[] = [];
   const lookUps = openLookUps(
@@ -210,7 +210,7 @@ export function lookUpsOf({ pool, rpcUrls, now, perClient = 10_000, perHour = 10
   return { lookUps, failures };
 }
 
-/** What the score is told of these wallets, once everything has been looked up. */
+/** The score's readings of these wallets after all look-ups. */
 export async function readSelective(
   pool: pg.Pool,
   lookUps: LookUps,

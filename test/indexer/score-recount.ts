@@ -6,7 +6,7 @@ import { blockOf, countedIn, type Fact, largestFunder, moves, type Reached, type
 const DAY_MS = 86_400_000;
 type Rows = Readonly<Record<string, readonly object[]>>;
 
-/** Bytes as the handlers know them. */
+/** Bytes as the handlers store them. */
 const asText = (row: object): object =>
   Object.fromEntries(
     Object.entries(row).map(([name, value]) => {
@@ -16,8 +16,8 @@ const asText = (row: object): object =>
   );
 
 /**
- * The tables that scores are made of, as Ponder keeps them, in the order of their keys.
- * Days that no window reaches back to may be there or not.
+ * The tables that scores are computed from, as Ponder stores them, in the order of their keys. Days before every window
+ * may be missing.
  */
 export async function readTables(reader: pg.Pool): Promise<Rows> {
   const tables = Object.entries({
@@ -46,12 +46,12 @@ const releasesOfOlder = (facts: readonly Fact[]) => {
   return facts.filter(({ kind, id }) => kind === "release" && !held.has(id));
 };
 
-/** A release is no meeting: that was its hold. */
+/** A release is not a meeting, because its hold was one. */
 const counts = ({ kind }: Fact) => kind !== "release";
-/** Dust makes nobody a counterparty. */
+/** Dust makes no counterparty. */
 const meets = (fact: Fact) => counts(fact) && fact.value >= 1_000n;
 
-/** What of these payments has been held in an escrow and not released. */
+/** The total of these payments that is held in an escrow and not released. */
 function unpaid(payments: readonly Fact[], facts: readonly Fact[]): bigint {
   const holds = payments.filter(({ kind }) => kind === "hold");
   const released = new Set(facts.flatMap(({ kind, id }) => (kind === "release" ? [id] : [])));
@@ -68,7 +68,7 @@ export function recountTables(all: readonly Fact[], scope: Scope): Rows {
   const payments = facts.filter(({ authorized }) => authorized);
   return {
     wallet_day: recountDays(facts.filter(counts)),
-    // In scope `selective` `paid` says it all, unless the hold of a release is older than the index.
+    // In scope `selective`, `paid` has the same sums, unless the hold of a release is older than the index.
     pair: sorted(
       Map.groupBy(scope === "full" ? facts : releasesOfOlder(facts), ({ from, to }) => [from, to].toSorted().join()),
     ).map(([key, both]) => {
@@ -100,7 +100,7 @@ export function recountTables(all: readonly Fact[], scope: Scope): Rows {
   };
 }
 
-/** Who pays a payee: the 16 newest, and the block with which each reached the floor. */
+/** The payers of a payee: the 16 newest, with the block in which each reached the floor. */
 function recountPayers(reached: readonly Reached[]): Rows {
   return {
     payer_slot: sorted(Map.groupBy(reached, ({ to }) => to)).flatMap(([payee, mine]) =>
@@ -162,8 +162,8 @@ function recountPaid(
 }
 
 /**
- * What the score is told of a wallet, by definition, from all transfers in the chain's order. Payees in the order of their
- * addresses.
+ * The score's reading of a wallet by definition, from all transfers in the chain's order. Payees are in the order of
+ * their addresses.
  */
 export function recountReading(all: readonly Fact[], wallet: Address, at: { asOf: Date; scope: Scope }) {
   const { facts, reached } = countedIn(all, at.scope);
@@ -215,7 +215,10 @@ function recountPayee(
   };
 }
 
-/** The youngest age, then how many were touched at most that many days before, one more, and so on: three bytes each. */
+/**
+ * The youngest age, then the number of wallets touched at most that number of days earlier, for each further day: three
+ * bytes each.
+ */
 function within(known: readonly number[]): string {
   const first = Math.min(...known);
   const ages = Array.from({ length: Math.max(...known) - first + 1 }, (_, k) => first + k);

@@ -17,7 +17,7 @@ import { AGENTS, CROWDED_PAYER, makeCrowded, playEconomy } from "./score-economy
 import { describeLookUps, lookUpsOf, readSelective } from "./score-lookups.ts";
 import { walletOf } from "./score-scene.ts";
 
-// One chain and one index of it, played once; the tests only read.
+// One chain and one index of it, played once. The tests only read.
 
 const DAY_MS = 86_400_000;
 
@@ -30,7 +30,7 @@ let owner: pg.Pool;
 let end: Date;
 let lastBlock: number;
 let readings: ReadonlyMap<string, ChainReading>;
-/** The same of an index of scope `selective`, with what was looked up. */
+/** The readings of an index of scope `selective`, with its look-ups. */
 let selective: ReadonlyMap<string, ChainReading>;
 let launchedSelective: Launched;
 let selectivePool: pg.Pool;
@@ -84,11 +84,11 @@ afterAll(async () => {
 
 const reading = (name: (typeof AGENTS)[number]): ChainReading => {
   const found = readings.get(name);
-  if (found === undefined) throw new Error(`Nobody read ${name}.`);
+  if (found === undefined) throw new Error(`There is no reading of ${name}.`);
   return found;
 };
 
-/** Every certificate that money can buy, fresh. */
+/** Every certificate that can be bought, fresh. */
 const certificates = (): readonly CertificateFact[] =>
   (["suite", "scam", "recipient"] as const).map((product) => ({
     id: product,
@@ -107,7 +107,7 @@ function assess(name: (typeof AGENTS)[number]): Assessment {
 }
 
 const USD = 1_000_000;
-/** What the payees of an agent have in common: how many, and for each the sums there and back and what is known of its payers. */
+/** An agent's payees: their number, and for each the sums in both directions and the number of its payers' funders. */
 const payees = (count: number, [value, returned]: readonly [number, number], other_funders: number) =>
   Array.from({ length: count }, () => ({
     value: `${value}`,
@@ -118,10 +118,10 @@ const payees = (count: number, [value, returned]: readonly [number, number], oth
 
 interface Expected {
   readonly funder: string | null;
-  /** Qualifying payments and their sum, a day with any. */
+  /** Qualifying payments and their sum, for each day with any. */
   readonly days: readonly (readonly [number, number])[];
   readonly payees: readonly object[];
-  /** Why its payees do not count. */
+  /** The reasons why its payees do not count. */
   readonly reasons: readonly (string | null)[];
   readonly score: number;
   readonly tier: string;
@@ -165,23 +165,23 @@ const EXPECTED: Readonly<Record<(typeof AGENTS)[number], Expected>> = {
     ...{ funder: "exchange 7", days: weekly(8, 8 * USD), payees: payees(8, [5 * USD, 0], 3) },
     ...{ reasons: [null], score: 90, tier: "A" },
   },
-  nobody: { funder: null, days: [], payees: [], reasons: [], score: 70, tier: "C" },
+  unseen: { funder: null, days: [], payees: [], reasons: [], score: 70, tier: "C" },
 };
 
-describe("with every certificate that money can buy", () => {
+describe("agents with every certificate that can be bought", () => {
   test.each([
-    ["an honest agent has independent counterparties", "honest"],
-    ["an honest agent that a ring sends dust to is none the worse", "dusted"],
-    ["a ring with one source of money has no independent counterparties", "ring leader"],
-    ["payees whose payers all have one funder are not independent", "puppeteer"],
-    ["payees that send half of it back are not counterparties", "ping"],
-    ["dust makes no counterparty, to however many it goes", "sprayer"],
-    ["a burst of payments on one day is one week's activity", "burst"],
-    ["payees whose payers have the agent's own funder, to whom all the money goes, are not independent", "sinker"],
-    ["certificates without payments to others are not enough for a B", "bought"],
-    ["a wallet that was never seen has no facts", "nobody"],
-    // The limit of the filter, and so its price: three funders of three payers, each named by nobody but the forger.
-    ["funders two steps from one source pass for independent", "forger"],
+    ["An honest agent has independent counterparties", "honest"],
+    ["An honest agent loses nothing if a ring sends dust to it", "dusted"],
+    ["A ring with one source of money has no independent counterparties", "ring leader"],
+    ["Payees whose payers all have one funder are not independent", "puppeteer"],
+    ["Payees that send half of the money back are not counterparties", "ping"],
+    ["Dust makes no counterparty, at any number of payees", "sprayer"],
+    ["A burst of payments on one day is one week's activity", "burst"],
+    ["Payees that pass all money to the agent's funder, who also funds their payers, are not independent", "sinker"],
+    ["Certificates without payments to others are not enough for a B", "bought"],
+    ["A wallet that was never seen has no facts", "unseen"],
+    // The filter's limit, and so the price of a forgery: three funders of three payers, each used only by the forger.
+    ["Funders two steps from one source pass as independent", "forger"],
   ] as const)("%s", (_, name) => {
     const { chain: facts } = reading(name);
     const { funder, reasons, ...expected } = EXPECTED[name];
@@ -200,7 +200,7 @@ describe("with every certificate that money can buy", () => {
   });
 });
 
-test.each(AGENTS)("in scope selective, %s has the score of an index of everything", (name) => {
+test.each(AGENTS)("In scope selective, %s has the same score as in an index of everything", (name) => {
   const { funder, reasons, score: points, tier } = EXPECTED[name];
   const given = selective.get(name) as ChainReading;
   const facts = { wallet: walletOf(name), certificates: certificates(), ...given, seller_exams: [] };
@@ -214,13 +214,13 @@ test.each(AGENTS)("in scope selective, %s has the score of an index of everythin
 describeLookUps(() => ({ pool: selectivePool, database: home, rpcUrl: chain.rpcUrl, end }));
 
 describe("a reading", () => {
-  test("is as of now, unless the block is later", async () => {
+  test("It is as of now, or of the block if that is later", async () => {
     const at = async (ms: number) => (await index.read([walletOf("honest")], new Date(end.getTime() + ms)))?.[0]?.as_of;
     expect(await at(-600_000)).toBe(end.toISOString());
     expect(await at(59_999)).toBe(new Date(end.getTime() + 59_999).toISOString());
   });
 
-  test("is missing when the index is more than a minute behind, or down", async () => {
+  test("It is missing if the index is more than a minute behind, or down", async () => {
     const read = (ms: number) => index.read([walletOf("honest")], new Date(end.getTime() + ms));
     expect(await read(60_000)).toHaveLength(1);
     expect(await read(60_001)).toBeNull();
@@ -228,7 +228,7 @@ describe("a reading", () => {
   });
 });
 
-test("the facts of a payer with 20,000 payees are found by key, in a plan made once", async () => {
+test("The facts of a payer with 20,000 payees are found by key, with one cached plan", async () => {
   const schema = String(launched.said("ponder started")[0]?.schema);
   await makeCrowded(owner, schema);
   const crowded = createScoreIndex(pool, { viewsSchema: "crowded" });
@@ -245,6 +245,6 @@ test("the facts of a payer with 20,000 payees are found by key, in a plan made o
     end.getTime(),
   ]);
   const { Plan: plan } = rows[0]["QUERY PLAN"][0];
-  // Five tables, 64 payees, at most four pages of an index and its row.
+  // Five tables, 64 payees, and at most four pages per index look-up and row.
   expect(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]).toBeLessThan(5 * 64 * 4 + 100);
 });

@@ -9,14 +9,14 @@ import { MULTICALL_ABI, SERVICE } from "./history.ts";
 
 const DAY_SECONDS = 86_400;
 const RELAYER = devAccount(9).address;
-/** Where the money comes from: accounts that had theirs before the first transfer. */
+/** The sources of money: accounts with funds before the first transfer. */
 const EXCHANGES = [0, 1, 2, 3, 4, 5, 6].map((index) => devAccount(index));
 
 /** Numbered names: `names("merchant", 3)` are `merchant 1` to `merchant 3`. */
 export const names = (kind: string, count: number): readonly string[] =>
   Array.from({ length: count }, (_, index) => `${kind} ${index + 1}`);
 
-/** Each name has a key of its own; `exchange 1` to `exchange 7` are the chain's funded accounts. */
+/** The key of each name. `exchange 1` to `exchange 7` are the chain's funded accounts instead. */
 const keyOf = (name: string) => privateKeyToAccount(keccak256(toHex(name)));
 const accountOf = (name: string) => {
   const exchange = EXCHANGES[Number(name.match(/^exchange (\d)$/)?.[1] ?? 0) - 1];
@@ -40,7 +40,9 @@ async function authorizedCall(chain: TestChain, { from, to, value }: Terms): Pro
 
 export type Scene = ReturnType<typeof createScene>;
 
-/** An economy on a chain that mines when told: payments wait until `mine`, then share a block in the order given. */
+/**
+ * An economy on a chain that mines on request. Payments wait until `mine` and then share a block in the given order.
+ */
 export function createScene(chain: TestChain) {
   const usdc = chain.network.usdc.address;
   let waiting: Promise<Hex>[] = [];
@@ -60,12 +62,12 @@ export function createScene(chain: TestChain) {
     }
   };
   return {
-    /** Authorized payments, relayed in batches; atomic USDC. */
+    /** Authorized payments in atomic USDC, relayed in batches. */
     pay: (from: string, payees: readonly string[], value: bigint) => {
       for (const payee of payees) authorize({ from, to: walletOf(payee), value });
     },
     payService: (from: string, value: bigint) => authorize({ from, to: SERVICE, value }),
-    /** Plain transfers of an exchange's. */
+    /** Plain transfers from an exchange. */
     fund: async (exchange: string, wallets: readonly string[], value: bigint) => {
       for (const name of wallets) {
         const args = [walletOf(name), value] as const;
@@ -76,7 +78,7 @@ export function createScene(chain: TestChain) {
         );
       }
     },
-    /** A block at noon of the day, counted from 1970. Throws when one of its transactions failed. */
+    /** Mines a block at noon of the day, counted from 1970. @throws if one of its transactions failed */
     mine: async (day: number) => {
       await flush();
       await chain.client.setNextBlockTimestamp({ timestamp: BigInt(day * DAY_SECONDS + DAY_SECONDS / 2) });

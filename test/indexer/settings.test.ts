@@ -19,19 +19,19 @@ const GOOD = {
   PAY_TO_ADDRESS: "0x00000000000000000000000000000000C0FFEE01",
 };
 
-/** The exit code and what was said of a start that must fail. */
-async function runProgram(env: Record<string, string>): Promise<{ code: number; said: string }> {
+/** The exit code and the output of a start that must fail. */
+async function runProgram(env: Record<string, string>): Promise<{ code: number; errors: string }> {
   const child = spawn(process.execPath, ["scripts/indexer.ts"], {
     env: { ...bareEnvironment(), ...env },
     stdio: ["ignore", "ignore", "pipe"],
   });
   const exit = new Promise<number>((resolve) => child.once("exit", (code) => resolve(code ?? -1)));
-  const said = await text(child.stderr);
-  return { code: await exit, said };
+  const errors = await text(child.stderr);
+  return { code: await exit, errors };
 }
 
 describe("the indexer's settings", () => {
-  test("three variables are enough", () => {
+  test("Three variables are enough", () => {
     expect(parseSettings(GOOD)).toMatchObject({
       ownAddresses: ["0x00000000000000000000000000000000c0ffee01"],
       scope: "selective",
@@ -41,14 +41,14 @@ describe("the indexer's settings", () => {
     });
   });
 
-  test("the receiving address is one of the service's own, and each is named once", () => {
+  test("The receiving address counts as a service address, and each address is named once", () => {
     const own = `${GOOD.PAY_TO_ADDRESS.toLowerCase()}, 0x000000000000000000000000000000000000dEaD`;
     expect(parseSettings({ ...GOOD, OWN_ADDRESSES: own })).toMatchObject({
       ownAddresses: ["0x000000000000000000000000000000000000dead", "0x00000000000000000000000000000000c0ffee01"],
     });
   });
 
-  test("an empty variable is a missing one", () => {
+  test("An empty variable counts as a missing one", () => {
     expect(parseSettings({ ...GOOD, OWN_ADDRESSES: "", START_BLOCK: "", INDEX_SCOPE: "" })).not.toHaveProperty(
       "problem",
     );
@@ -70,7 +70,7 @@ describe("the indexer's settings", () => {
     ["PONDER_PORT", "65536", "0 to 65535"],
     ["INDEX_HEAP_MIB", "64", "128 to 65536"],
     ["PONDER_LOG_LEVEL", "loud", "silent"],
-  ])("%s=%s is named with what is expected", (name, value, expected) => {
+  ])("%s=%s is refused with the expected value", (name, value, expected) => {
     const settings = parseSettings({ ...GOOD, [name]: value });
     const problem = "problem" in settings ? settings.problem : "";
     expect(problem).toMatch(new RegExp(`^${name} is wrong: expected `));
@@ -80,28 +80,35 @@ describe("the indexer's settings", () => {
 });
 
 describe("the indexer's program", () => {
-  test("names every missing variable and exits 1", async () => {
-    const { code, said } = await runProgram({ POLL_MS: "0" });
+  test("It names every missing variable and exits with 1", async () => {
+    const { code, errors } = await runProgram({ POLL_MS: "0" });
     expect(code).toBe(1);
     for (const line of ["DATABASE_URL is missing", "BASE_RPC_URL is missing", "PAY_TO_ADDRESS is missing"])
-      expect(said).toContain(line);
-    expect(said).toContain("POLL_MS is wrong: expected a whole number from 50 to 60000");
+      expect(errors).toContain(line);
+    expect(errors).toContain("POLL_MS is wrong: expected a whole number from 50 to 60000");
   });
 
-  test("exits 1 when its role could read or change a certificate", async () => {
+  test("It exits with 1 if its role could read or change a certificate", async () => {
     const { ownerUrl, apiUrl } = await freshDatabase();
     for (const url of [ownerUrl, apiUrl]) {
-      const { code, said } = await runProgram({ ...GOOD, DATABASE_URL: url, BASE_RPC_URL: "http://127.0.0.1:9" });
-      expect([code, said]).toEqual([1, expect.stringMatching(/can read or change certificates\. Use .*trust_indexer/)]);
+      const { code, errors } = await runProgram({ ...GOOD, DATABASE_URL: url, BASE_RPC_URL: "http://127.0.0.1:9" });
+      expect([code, errors]).toEqual([
+        1,
+        expect.stringMatching(/can read or change certificates\. Use .*trust_indexer/),
+      ]);
     }
   });
 
-  test("exits 1 when the node is of another chain", async () => {
+  test("It exits with 1 if the node is on another chain", async () => {
     const [chain, database] = await Promise.all([startTestChain({ network: "eip155:84532" }), freshDatabase()]);
-    const { code, said } = await runProgram({ ...GOOD, DATABASE_URL: database.indexerUrl, BASE_RPC_URL: chain.rpcUrl });
+    const { code, errors } = await runProgram({
+      ...GOOD,
+      DATABASE_URL: database.indexerUrl,
+      BASE_RPC_URL: chain.rpcUrl,
+    });
     await chain.stop();
     expect(code).toBe(1);
-    expect(said).toContain("BASE_RPC_URL is wrong: expected a node of chain 8453, got chain 84532");
+    expect(errors).toContain("BASE_RPC_URL is wrong: expected a node of chain 8453, got chain 84532");
   });
 });
 
@@ -116,25 +123,25 @@ describe("USDC's ABI", () => {
       return item.type === "event" ? [toEventSelector(item)] : [];
     });
 
-  test("every function and event of our USDC is one of Circle's contract", () => {
+  test("Every function and event of our USDC ABI is in Circle's contract", () => {
     expect(selectorsOf(artifact.abi)).toEqual(expect.arrayContaining(selectorsOf(usdcAbi)));
   });
 
-  test("the index is made from events alone", () => {
+  test("The index is made from events alone", () => {
     expect(usdcEventsAbi.map(({ type }) => type)).toEqual(["event", "event"]);
   });
 });
 
 describe("DuckDB", () => {
-  // https://github.com/duckdb/duckdb/issues/25158: where rows are ordered by a cast to a narrower type, top-n leaves some out.
+  // https://github.com/duckdb/duckdb/issues/25158: If rows are ordered by a cast to a narrower type, top-n omits some.
 
   const ROWS = 60_000;
   const LARGEST = 1_000_000;
-  /** In no order, so that the limit is learned from rows before the largest one. */
+  /** The rows are unordered, so that the limit is derived from rows before the largest one. */
   const TABLE = `create table numbers as select (range * 7919) % 1000003 as n from range(${ROWS})`;
   const LAST = "select n from (select n::integer as n from numbers where n >= 0) order by n desc limit 1";
 
-  test("DuckDB still has the fault; once this fails, remove `disabled_optimizers` from duck.ts", async () => {
+  test("DuckDB still has this bug; if this test fails, remove `disabled_optimizers` from duck.ts", async () => {
     const instance = await DuckDBInstance.create(":memory:");
     const connection = await instance.connect();
     await connection.run(TABLE);
@@ -144,7 +151,7 @@ describe("DuckDB", () => {
     expect(last).toBeLessThan(LARGEST);
   });
 
-  test("the preload's DuckDB finds the last row", async () => {
+  test("The preload's DuckDB finds the last row", async () => {
     const duck = await openDuck(join(await folderForFile("trust-duck-"), "duck"));
     await forFile({ end: async () => duck.close() });
     await duck.run(TABLE);
