@@ -52,7 +52,7 @@ const sumOf = (rows: Ran["rows"], asset: string): bigint =>
 beforeAll(async () => {
   for (let sale = 0; sale < SALES; sale++)
     expect((await post(`${service.url}/test/basic`, v2(await signPayment(await newPayer(chain))))).status).toBe(200);
-  // Its fee is paid to the receiving address by what holds the operator's money.
+  // The contract that holds the operator's money pays its fee to the receiving address.
   const sold = await stockFetch(await newPayer(chain))(`${service.url}/escrow/demo`, { method: "POST" });
   expect(await sold.json()).toMatchObject({ escrow: { status: "released" } });
   const data = encodeFunctionData({ abi: USDC_ABI, functionName: "transfer", args: [PAY_TO, PLAIN] });
@@ -61,7 +61,7 @@ beforeAll(async () => {
   await chain.mine(4);
 });
 
-test("every transfer of the chain is in the books, with its type, and the sum is the balance", async () => {
+test("Every transfer of the chain is in the books with its type, and the sum is the balance", async () => {
   const { code, rows, errors } = await run();
   const received = await chain.client.readContract({
     address: chain.network.usdc.address,
@@ -78,10 +78,10 @@ test("every transfer of the chain is in the books, with its type, and the sum is
   expect(of("other").map(({ amount }) => amount)).toEqual(["0.000007"]);
 });
 
-test("gas is what the receipts of our transactions say", async () => {
+test("Gas equals the receipts of our transactions", async () => {
   const { rows } = await run();
   const gas = rows.filter(({ type }) => type === "gas");
-  // A payment each by the facilitator, then a hold and its release by the arbiter.
+  // One payment each by the facilitator, then a hold and its release by the arbiter.
   const arbiter = privateKeyToAccount(ARBITER_KEY).address.toLowerCase();
   expect(gas.map(({ account }) => account)).toEqual([...new Array(SALES).fill(RELAYER.address), arbiter, arbiter]);
   for (const { transaction, amount = "", account, block } of gas) {
@@ -92,14 +92,14 @@ test("gas is what the receipts of our transactions say", async () => {
   expect(new Set(gas.map(({ transaction }) => transaction)).size).toBe(gas.length);
 });
 
-test("days sum up the same entries, and a day without payments has none", async () => {
+test("Days add up the same entries, and a day without payments has none", async () => {
   const [{ rows }, { rows: days }] = [await run(), await run("--days")];
   for (const asset of ["USDC", "ETH"]) expect(sumOf(days, asset)).toBe(sumOf(rows, asset));
   expect(days.reduce((sum, { transactions }) => sum + Number(transactions), 0)).toBe(rows.length);
   expect(await run("--from", "2020-01-01", "--to", "2020-01-02")).toMatchObject({ rows: [] });
 });
 
-test("a sale without a transfer, and a wrong day, are named", async () => {
+test("A sale without a transfer, and an invalid day, are named", async () => {
   const owner = await forFile(connectOwner(service.database));
   const { rows } = await owner.query("SELECT tx FROM payment WHERE route = 'test.basic' LIMIT 1");
   await owner.query("UPDATE payment SET tx = sha256(tx) WHERE tx = $1", [rows[0].tx]);

@@ -7,10 +7,10 @@ import { folderForFile } from "../support/for-file.ts";
 
 const run = promisify(execFile);
 const version = process.versions.node;
-/** Stands for an npm on an older Node, which leaves out native packages whose `engines` it does not meet. */
+/** Simulates an npm on an older Node, which omits native packages whose `engines` it does not meet. */
 const BY_HAND = ["install", "--no-save", "--no-audit", "--no-fund", "--offline", "--omit=optional"];
 
-/** A project with the pinned Node, a compiler and one optional package, which real npm installs without a network. */
+/** A project with the pinned Node, a compiler, and one optional package, which real npm installs without a network. */
 async function createProject(): Promise<{ readonly root: string; readonly file: (name: string) => string }> {
   const root = await folderForFile("trust-bootstrap-");
   const file = (name: string) => {
@@ -42,7 +42,7 @@ async function createProject(): Promise<{ readonly root: string; readonly file: 
   return { root, file };
 }
 
-test("an installation that lacks something is repeated; a whole one, by hand or not, is left alone", async () => {
+test("An incomplete installation is repeated, and a complete one is left alone", async () => {
   const { root, file } = await createProject();
   const native = file("node_modules/native/package.json");
   const bootstrap = async (...mode: string[]) =>
@@ -54,9 +54,9 @@ test("an installation that lacks something is repeated; a whole one, by hand or 
   await run("npm", BY_HAND, { cwd: root });
   expect(existsSync(native)).toBe(false);
 
-  const said = await bootstrap();
-  expect(said).toMatch(/node_modules is incomplete: .*\): npm ci /);
-  expect(said).toContain("hardhat build --no-tests\n");
+  const output = await bootstrap();
+  expect(output).toMatch(/node_modules is incomplete: .*\): npm ci /);
+  expect(output).toContain("hardhat build --no-tests\n");
   expect(existsSync(native)).toBe(true);
   expect(readFileSync(file("seen-by-installers"), "utf8")).toBe("undefined");
   expect(await bootstrap()).toBe("");
@@ -65,7 +65,7 @@ test("an installation that lacks something is repeated; a whole one, by hand or 
   expect(await bootstrap()).toBe("");
 });
 
-test("in production nothing is installed: what is missing is named", async () => {
+test("In production nothing is installed, and the error names the command for missing packages", async () => {
   const { root, file } = await createProject();
   const start = () => run(process.execPath, [file("scripts/bootstrap.mjs"), "--installed"]);
   const refused = await start().catch((error: { code: number; stderr: string }) => error);
@@ -75,7 +75,7 @@ test("in production nothing is installed: what is missing is named", async () =>
   expect((await start()).stdout).toBe("");
 });
 
-test("Windows gets one line that names what works, and nothing is installed", async () => {
+test("On Windows it prints one line with the supported systems and installs nothing", async () => {
   const { root, file } = await createProject();
   const asWindows = `data:text/javascript,Object.defineProperty(process, "platform", { value: "win32" })`;
   const refused = await run(process.execPath, ["--import", asWindows, file("scripts/bootstrap.mjs")]).catch(

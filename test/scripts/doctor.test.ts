@@ -25,7 +25,7 @@ const node = await forFile(startFaultyNode(chain));
 const service = await forFile(startService({ chain }));
 
 let answer: (request: IncomingMessage, response: ServerResponse) => void;
-/** Any third party, which answers as a test says. */
+/** A third party with the test's responses. */
 const other = await forFile(serveHttp((request, response) => answer(request, response)));
 const answering = (status: number, body: unknown = {}) => {
   answer = (_, response) => response.writeHead(status).end(JSON.stringify(body));
@@ -54,16 +54,16 @@ const linesOf = (findings: readonly Finding[]) =>
   findings.map(({ level, subject, text }) => `${level} ${subject}: ${text}`);
 const wrongIn = (findings: readonly Finding[]) => linesOf(findings.filter(({ level }) => level !== "ok"));
 
-describe("the doctor looks at the database", () => {
-  test("and finds its version, role, and clock in order", async () => {
+describe("the doctor's check of the database", () => {
+  test("It finds the version, role, and clock in order", async () => {
     const found = linesOf(await inspectDatabase(configOf()));
     expect(found[0]).toMatch(/^ok DATABASE_URL: PostgreSQL \d+[\d.]*, role trust_service, with a schema$/);
     expect(found).toContain("ok clock: matches the database's");
-    // The tests' server is fast at the price of safety, which is what must be noticed.
+    // The tests' server runs with fsync off, which the doctor must report.
     expect(found).toContain("fail DATABASE_URL: fsync is off: turn it on, or a crash may lose charged payments");
   });
 
-  test("and names a role with too many rights, a missing schema, and a server that is away", async () => {
+  test("It reports a role with too many rights, a missing schema, and an unreachable server", async () => {
     const { ownerUrl } = await freshDatabase();
     const failed = async (DATABASE_URL: string) => linesOf(await inspectDatabase(configOf({ DATABASE_URL }))).join();
     expect(await failed(ownerUrl)).toMatch(/^fail DATABASE_URL: The role in DATABASE_URL can change/);
@@ -71,21 +71,21 @@ describe("the doctor looks at the database", () => {
     expect(await failed("postgres://trust:secret@127.0.0.1:1/trust")).toMatch(/cannot be used/);
   });
 
-  test("and names a variable that does not belong to it, without claiming an empty one", async () => {
+  test("It reports a variable of another installation, and does not claim an unclaimed database", async () => {
     expect(wrongIn(await inspectDatabase(configOf())).filter((line) => line.includes("installation"))).toEqual([]);
     const { databaseUrl } = service.config;
-    // `startService` claims nothing, and neither does the doctor.
+    // `startService` does not claim the database, and the doctor must not either.
     expect(wrongIn(await inspectDatabase(configOf({ DATABASE_URL: databaseUrl }))).join()).not.toContain(
       "installation",
     );
   });
 });
 
-describe("the doctor looks at each node", () => {
+describe("the doctor's check of each node", () => {
   const inspect = () => inspectNodes("eip155:8453", configOf());
   const ALONE = "note BASE_RPC_URL: has one node; add a second one from another provider, after a comma";
 
-  test("and reports what it gives", async () => {
+  test("It reports the node's limits", async () => {
     await chain.mine();
     const found = linesOf(await inspect());
     expect(found[0]).toMatch(/^ok BASE_RPC_URL: chain 8453, block \d+, 10 calls per request, 9000 blocks per search$/);
@@ -94,7 +94,7 @@ describe("the doctor looks at each node", () => {
 
   test.each([
     [
-      "a node that is away",
+      "an unreachable node",
       async () => null,
       /^fail .*does not respond \(.+\): check the URL, and the provider's key and plan$/,
     ],
@@ -104,14 +104,14 @@ describe("the doctor looks at each node", () => {
         call.method === "eth_chainId" ? replyTo(call, "0x1") : pass(call as never),
       /^fail .*is a node of chain 1: expected Base, chain 8453$/,
     ],
-  ] as const)("and refuses %s", async (_, fault, line) => {
+  ] as const)("It refuses %s", async (_, fault, line) => {
     node.become(fault as never);
     const [found] = linesOf(await inspect());
     node.become(null);
     expect(found).toMatch(line);
   });
 
-  test("and says what to set for a narrow one, and what is missing", async () => {
+  test("It reports what to set for a node with narrow limits, and what is missing", async () => {
     await chain.mine();
     node.become(async (call, pass) => {
       const [first, second] = call.params ?? [];
@@ -134,7 +134,7 @@ describe("the doctor looks at each node", () => {
     ]);
   });
 
-  test("and notices a clock that is off", async () => {
+  test("It reports a wrong clock", async () => {
     node.become(async (call, pass) => {
       const reply = await pass(call);
       if (call.method !== "eth_getBlockByNumber") return reply;
@@ -149,7 +149,7 @@ describe("the doctor looks at each node", () => {
   });
 });
 
-test("the doctor names an account without ETH, a blacklisted receiver, and a contract that is none", async () => {
+test("The doctor reports an account without ETH, a blacklisted receiver, and an address without a contract", async () => {
   const rich = linesOf(await inspectAccounts(configOf()));
   expect(rich).toContain(`ok FACILITATOR_PRIVATE_KEY: ${devAccount(5).address.toLowerCase()} holds 100 ETH on Base`);
   expect(rich).toContain(
@@ -177,7 +177,7 @@ test("the doctor names an account without ETH, a blacklisted receiver, and a con
   ]);
 });
 
-describe("the doctor looks at third parties:", () => {
+describe("the doctor's check of third parties", () => {
   const github = (limit: number, remaining: number) => ({ resources: { core: { limit, remaining } } });
 
   test.each([
@@ -189,12 +189,12 @@ describe("the doctor looks at third parties:", () => {
       {},
       "fail GITHUB_TOKEN: GitHub rejects the token: create a new one without access to private repositories",
     ],
-  ] as const)("a %s token of GitHub's", async (...[, status, body, line]) => {
+  ] as const)("It checks a %s GitHub token", async (...[, status, body, line]) => {
     answering(status, body);
     expect(linesOf(await inspectGithub(configOf({ GITHUB_TOKEN: "token" })))).toEqual([line]);
   });
 
-  test("GitHub without a token, and out of reach", async () => {
+  test("It reports a missing GitHub token and an unreachable GitHub", async () => {
     answering(200, github(60, 60));
     expect(linesOf(await inspectGithub(configOf()))).toEqual([
       "note GITHUB_TOKEN: is missing: 60 of 60 requests are left this hour. A token without any scope allows 5,000",
@@ -204,7 +204,7 @@ describe("the doctor looks at third parties:", () => {
     ]);
   });
 
-  test("witnesses of the log", async () => {
+  test("It reports on the log's witnesses", async () => {
     expect(linesOf(await inspectWitnesses(configOf()))).toEqual([
       "note LOG_WITNESSES: is missing: no other party vouches for the log",
     ]);
@@ -220,7 +220,7 @@ describe("the doctor looks at third parties:", () => {
   });
 });
 
-describe("the doctor looks at the running service", () => {
+describe("the doctor's check of the running service", () => {
   const at = (baseUrl: string, changes: Partial<Config> = {}): Config => ({
     ...configOf(),
     baseUrl,
@@ -228,7 +228,7 @@ describe("the doctor looks at the running service", () => {
     ...changes,
   });
 
-  test("and says that none runs yet, or that its address leads nowhere", async () => {
+  test("It reports that no service runs yet, or that its address leads nowhere", async () => {
     expect(linesOf(await inspectService(at("http://trust.localhost:1")))).toEqual([
       expect.stringMatching(
         /^note BASE_URL: there is no response from http:\/\/trust\.localhost:1 yet \(.+\): run this again once/,
@@ -247,7 +247,7 @@ describe("the doctor looks at the running service", () => {
     ]);
   });
 
-  test("and names the parts that are not well", async () => {
+  test("It reports the parts that are not healthy", async () => {
     const found = linesOf(await inspectService(at(service.url)));
     expect(found).toContain("ok proxy: passes the terms of payment");
     expect(found).toContain("ok proxy: passes long payments");
@@ -257,7 +257,7 @@ describe("the doctor looks at the running service", () => {
     );
   });
 
-  test("and names a proxy that is not trusted, cuts headers, and passes half of the paths", async () => {
+  test("It reports a proxy that is not trusted, cuts headers, and passes only some paths", async () => {
     answer = (request, response) => {
       const isLong = String(request.headers["payment-signature"] ?? "").length > 4_000;
       response.writeHead(isLong ? 400 : request.url === "/health" ? 200 : 502, { "x-request-id": randomUUID() }).end();
@@ -271,7 +271,7 @@ describe("the doctor looks at the running service", () => {
   });
 });
 
-test("npm run doctor prints a line for each part, and exits with 1 while one fails", async () => {
+test("npm run doctor prints a line for each part and exits with 1 while one fails", async () => {
   answering(200, { resources: { core: { limit: 60, remaining: 60 } } });
   const run = (changes: Readonly<Record<string, string>>) =>
     new Promise<{ readonly code: number; readonly output: string }>((resolve) => {

@@ -28,7 +28,7 @@ const REST = {
   BASE_URL: "https://trust.example",
 };
 
-test("every secret that the API requires is made, for its owner only, and each account is named with its funds", async () => {
+test("Every secret that the API requires is created with mode 600, and each account is listed with its required funds", async () => {
   const file = join(folder, "trust.env");
   const { code, output, errors } = await run([file]);
   expect([code, errors]).toEqual([0, ""]);
@@ -45,7 +45,7 @@ test("every secret that the API requires is made, for its owner only, and each a
     expect([name, output.includes(value)]).toEqual([name, false]);
 });
 
-test("what a file has stays, and a second run adds nothing, not even a deployer that was deleted", async () => {
+test("Existing values are kept, and a second run adds nothing, even after the deployer was deleted", async () => {
   const file = join(folder, "kept.env");
   const before = `BASE_URL=https://trust.example\nSEALING_KEY=${Buffer.alloc(32, 7).toString("base64url")}`;
   writeFileSync(file, before, { mode: 0o644 });
@@ -61,7 +61,7 @@ test("what a file has stays, and a second run adds nothing, not even a deployer 
   }
 });
 
-test("a wrong secret in the file is named, and nothing is written", async () => {
+test("An invalid secret in the file is named, and nothing is written", async () => {
   const file = join(folder, "wrong.env");
   const text = "SIGNING_KEY=short\nARBITER_PRIVATE_KEY=0x12\n";
   writeFileSync(file, text);

@@ -6,7 +6,7 @@ import { startPostgres, withClient } from "../../scripts/embedded/postgres.ts";
 import { migrate } from "../../scripts/migrate.ts";
 import { folderForFile, forFile } from "../support/for-file.ts";
 
-// A server of its own: roles belong to a whole server, and the run's has the API's role already.
+// A separate server, because roles belong to a whole server and the shared one already has the API's role.
 const postgres = await forFile(
   startPostgres({ directory: await folderForFile("trust-rights-"), port: await freePort() }),
 );
@@ -18,7 +18,7 @@ const loginUrl = (role: string): string => {
   return url.href;
 };
 
-test("without the right to create roles, it prints the statements for an administrator, and works once they have run", async () => {
+test("Without the right to create roles, it prints the statements for an administrator and works once they have run", async () => {
   await asAdministrator(
     `CREATE ROLE "Trust owner" LOGIN PASSWORD 'secret'; REVOKE CREATE ON SCHEMA public FROM PUBLIC`,
   );

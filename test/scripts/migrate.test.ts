@@ -10,12 +10,12 @@ const rowsOf = (url: string, text: string) =>
 const APPLIED = "SELECT name, xmin::text FROM migrations.applied ORDER BY at";
 
 describe("the schema", () => {
-  test("is the committed one (rewrite it with `npx vitest run test/scripts/migrate.test.ts -u`)", async () => {
+  test("It is the committed one (rewrite it with `npx vitest run test/scripts/migrate.test.ts -u`)", async () => {
     const { ownerUrl } = await freshDatabase();
     await expect(await schemaOf(ownerUrl)).toMatchFileSnapshot("schema.txt");
   });
 
-  test("has a comment on every table, view, sequence, and function", async () => {
+  test("It has a comment on every table, view, sequence, and function", async () => {
     const { ownerUrl } = await freshDatabase();
     const uncommented = `SELECT relname FROM pg_class AS this
         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v', 'S') AND obj_description(oid, 'pg_class') IS NULL
@@ -26,7 +26,7 @@ describe("the schema", () => {
   });
 });
 
-test("the indexer's role may make schemas of its own, and has no right on any table of the service", async () => {
+test("The indexer's role may create schemas and has no rights on any of the service's tables", async () => {
   const { indexerUrl } = await freshDatabase();
   const RIGHTS = "select, insert, update, delete, truncate, references, trigger";
   const tables = `SELECT count(*)::int, count(*) FILTER (WHERE has_table_privilege(oid, '${RIGHTS}'))::int FROM pg_class
@@ -52,7 +52,7 @@ test("the indexer's role may make schemas of its own, and has no right on any ta
 });
 
 describe("migrations", () => {
-  test("make one schema when several processes run them at the same time, and change nothing when they run again", async () => {
+  test("Simultaneous runs by several processes create one schema, and another run changes nothing", async () => {
     const { ownerUrl } = await createDatabase();
     await Promise.all([migrate(ownerUrl), migrate(ownerUrl), migrate(ownerUrl)]);
     const [schema, applied] = [await schemaOf(ownerUrl), await rowsOf(ownerUrl, APPLIED)];
@@ -63,7 +63,7 @@ describe("migrations", () => {
     expect([await schemaOf(ownerUrl), await rowsOf(ownerUrl, APPLIED)]).toEqual([schema, applied]);
   });
 
-  test("that come later run once, in their order, and one that fails leaves no trace", async () => {
+  test("Later migrations run once, in order, and a failed one leaves no trace", async () => {
     const { ownerUrl } = await freshDatabase();
     const first = { name: "0001_shelf", sql: "CREATE TABLE shelf (id int)" };
     const broken = { name: "0002_book", sql: "CREATE TABLE book (id int); INSERT INTO shelf SELECT 1 / 0" };
@@ -80,7 +80,7 @@ describe("migrations", () => {
     expect((await rowsOf(ownerUrl, APPLIED)).map(([name]) => name)).toEqual(["baseline", "0001_shelf", "0002_book"]);
   });
 
-  test("refuse a database on which they have run with another text, and one with tables of unknown origin", async () => {
+  test("They refuse a database on which they ran with another text, and one with tables of unknown origin", async () => {
     const { ownerUrl } = await freshDatabase();
     const [baseline] = migrations();
     const changed = { name: "baseline", sql: `${baseline?.sql} -- changed` };

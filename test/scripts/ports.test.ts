@@ -4,12 +4,12 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { freePort } from "../../scripts/embedded/ports.ts";
 
-/** These first, and any others afterwards. */
+/** Picks these ports first, and random ones afterwards. */
 function picking(...ports: number[]): () => number {
   return () => ports.shift() ?? 10_000 + randomInt(22_000);
 }
 
-test("a port that was just given away is given to nobody else, in this process or in another", async () => {
+test("A port that was just handed out is not handed out again, in this process or in another", async () => {
   const taken = await freePort();
   const other = await freePort();
   const third = await freePort();
@@ -25,7 +25,7 @@ test("a port that was just given away is given to nobody else, in this process o
   expect([taken, other, third]).not.toContain(Number(stdout));
 });
 
-test("no port is given away that fetch refuses to call", async () => {
+test("A port that fetch refuses to call is never handed out", async () => {
   await expect(fetch("http://127.0.0.1:10080")).rejects.toMatchObject({ cause: { message: "bad port" } });
   expect(await freePort(picking(10_080))).not.toBe(10_080);
 });

@@ -13,10 +13,10 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const run = promisify(execFile);
 const NOT_ROOT = process.getuid?.() === 0 ? { user: { uid: 65_532, gid: 65_532 } } : {};
-/** A registry that nothing answers at: what runs in production installs nothing. */
+/** An unreachable registry, because a program in production installs nothing. */
 const NO_REGISTRY = { npm_config_registry: "http://127.0.0.1:1" };
 
-/** The committed files with what `npm ci --omit=dev` installs. Nobody can write to it. */
+/** The committed files with the packages of `npm ci --omit=dev`, as a read-only tree. */
 async function installForProduction(): Promise<string> {
   const root = await folderForFile("trust-production-");
   execFileSync("sh", ["-c", `git ls-files -z | xargs -0 cp -P --parents -t "${root}"`]);
@@ -26,7 +26,7 @@ async function installForProduction(): Promise<string> {
   return root;
 }
 
-test("installed without development packages, on a read-only tree, as a user without rights, every program starts", async () => {
+test("Without development packages, on a read-only tree, and as an unprivileged user, every program starts", async () => {
   const root = await installForProduction();
   const base = { PATH: `${join(root, "node_modules/.bin")}:/usr/bin:/bin`, HOME: "/nonexistent", ...NO_REGISTRY };
   const start = async (script: string, env: Readonly<Record<string, string>>) =>
@@ -68,7 +68,7 @@ test("installed without development packages, on a read-only tree, as a user wit
   expect((await fetch(`http://localhost:${port}/cert/0000000000000000.json`)).status).toBe(404);
   await prints(indexer, '"msg":"index ready"');
 
-  // The others name what they lack, so all that they import is there.
+  // The others name a missing setting, which shows that all of their imports are present.
   for (const [script, lacking] of [
     ["index:fetch", "Usage: npm run index:fetch"],
     ["index:preload", "Usage: npm run index:preload"],

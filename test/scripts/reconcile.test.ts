@@ -40,7 +40,7 @@ interface Found {
   readonly unshown: readonly Record<string, unknown>[];
 }
 
-/** `npm run reconcile` for the service, on the network that it sells on. */
+/** Runs `npm run reconcile` for the service, on the network that it sells on. */
 const run = (...args: readonly string[]) => runOn(["--network", "base"], args);
 
 const runOn = (networks: readonly string[], args: readonly string[]) =>
@@ -67,7 +67,7 @@ async function paid(): Promise<Signed> {
   return signed;
 }
 
-/** What a restore to an earlier time does, and only the database's owner can. */
+/** Simulates a restore to an earlier time, which only the database's owner can do. */
 async function forget({ authorization }: Signed): Promise<void> {
   await owner.query("BEGIN");
   await owner.query("SET LOCAL session_replication_role = replica");
@@ -80,25 +80,25 @@ let lost: Signed;
 
 beforeAll(async () => {
   [kept, lost] = [await paid(), await paid()];
-  // Its fee is paid to the receiving address at once, by what holds the operator's money.
+  // The contract that holds the operator's money pays its fee to the receiving address immediately.
   const sold = await stockFetch(await newPayer(chain))(`${service.url}/escrow/demo`, { method: "POST" });
   expect(await sold.json()).toMatchObject({ escrow: { status: "released" } });
   await chain.mine(4);
 });
 
 describe("npm run reconcile", () => {
-  test("finds nothing where journal and chain agree: exit code 0", async () => {
+  test("It exits with 0 and finds nothing if journal and chain agree", async () => {
     expect(await reconciled()).toMatchObject({ code: 0, found: { network: "eip155:8453", unknown: [], unshown: [] } });
     expect((await run()).output).toMatch(/^base, blocks 0 to \d+: 0 found\n$/);
   });
 
-  test("compares every network, although the escrow is on one of them", async () => {
+  test("It compares every network, although the escrow is on only one", async () => {
     const { code, output, errors } = await runOn([], ["--from", "0"]);
     expect([code, errors]).toEqual([0, ""]);
     expect(output).toMatch(/^base, blocks 0 to \d+: 0 found\nbase-sepolia, blocks 0 to \d+: 0 found\n$/);
   });
 
-  test("lists what a restored journal has forgotten, in ranges that the provider accepts: exit code 1", async () => {
+  test("It lists what a restored journal has lost, in ranges that the provider accepts, and exits with 1", async () => {
     await forget(lost);
     node.become(async (call, pass) => {
       const [range] = call.params as [{ fromBlock: string; toBlock: string }];
@@ -116,7 +116,7 @@ describe("npm run reconcile", () => {
     expect(output).not.toContain(kept.authorization.nonce);
   });
 
-  test("lists a plain transfer, and no transfer of nothing", async () => {
+  test("It lists a plain transfer, and no transfer of zero", async () => {
     for (const value of [0n, 7n]) {
       const data = encodeFunctionData({ abi: USDC_ABI, functionName: "transfer", args: [PAY_TO, value] });
       const account = devAccount(3);
@@ -130,7 +130,7 @@ describe("npm run reconcile", () => {
     expect((await run()).output).toContain("a plain transfer");
   });
 
-  test("lists a sale that the chain does not show, and what the journal calls void", async () => {
+  test("It lists a sale that is missing on the chain, and a payment that the journal calls void", async () => {
     const nonce = binary(kept.authorization.nonce);
     await owner.query("UPDATE payment SET tx = sha256(tx) WHERE nonce = $1", [nonce]);
     const { code, found } = await reconciled();
@@ -144,7 +144,7 @@ describe("npm run reconcile", () => {
     expect((await run()).output).toContain("fulfilled and not on the chain");
   });
 
-  test("says what is wrong with its arguments, or that it cannot tell: exit code 2", async () => {
+  test("It names invalid arguments and an unreachable node, and exits with 2", async () => {
     expect(await run("--from", "tomorrow")).toMatchObject({ code: 2, errors: expect.stringContaining("Usage:") });
     node.become(async () => null);
     expect(await run()).toMatchObject({

@@ -7,19 +7,19 @@ import { releasedOn, versionedFiles, versionProblem, withVersion } from "../../s
 import { folderForFile } from "../support/for-file.ts";
 
 describe("the version in package.json", () => {
-  test.each(versionedFiles())("is the one that %s states", (file) => {
+  test.each(versionedFiles())("It is the version in %s", (file) => {
     const text = readFileSync(file, "utf8");
     expect(withVersion(file, text, manifest)).toBe(text);
   });
 
-  test("is stated by the lock file and by the changelog's newest section", () => {
+  test("It is in the lock file and in the changelog's newest section", () => {
     const lock = JSON.parse(readFileSync("package-lock.json", "utf8"));
     expect([lock.version, lock.packages[""].version]).toEqual([manifest.version, manifest.version]);
     const [, newest] = /^## \[(.+?)\]/m.exec(readFileSync("CHANGELOG.md", "utf8")) ?? [];
     expect([manifest.version, "Unreleased"]).toContain(newest);
   });
 
-  test("replaces another one in each kind of file", () => {
+  test("It replaces another version in each kind of file", () => {
     const release = { version: "2.3.4", repository: { url: "git+https://git.example/trust.git" } };
     const texts = versionedFiles().map((file) => withVersion(file, readFileSync(file, "utf8"), release));
     expect(texts.filter((text) => !text.includes("2.3.4")).length).toBe(1);
@@ -28,7 +28,7 @@ describe("the version in package.json", () => {
   });
 });
 
-test("a release dates its section of the changelog", () => {
+test("A release dates its section of the changelog", () => {
   const release = { version: "1.2.0" };
   expect(releasedOn("2027-01-02", "# Changelog\n\n## [Unreleased]\n\n## [1.1.0]", release)).toBe(
     "# Changelog\n\n## [1.2.0] - 2027-01-02\n\n## [1.1.0]",
@@ -38,7 +38,7 @@ test("a release dates its section of the changelog", () => {
 });
 
 describe("a released version", () => {
-  test("is not that of other files", async () => {
+  test("It does not cover files that changed since", async () => {
     const root = await folderForFile("trust-version-");
     const git = (...args: readonly string[]) => execFileSync("git", args, { cwd: root, stdio: "ignore" });
     const write = (file: string, text: string) => {
@@ -66,7 +66,7 @@ describe("a released version", () => {
     expect(versionProblem({ version: "1.0.1" }, root)).toBeNull();
   });
 
-  test("is not the one of this checkout, unless it is that release", () => {
+  test("It is not this checkout's version, unless this is the release", () => {
     expect(versionProblem(manifest)).toBeNull();
   });
 });

@@ -10,13 +10,13 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What a start leaves. */
+/** Creates the files of a start. */
 function fill(): void {
   mkdirSync(join(folder, "postgres"));
   writeFileSync(join(folder, "keys.json"), "{}");
 }
 
-test("two starts cannot share a data directory", () => {
+test("Two starts cannot share a data directory", () => {
   const first = takeDataDirectory(folder);
   expect(() => takeDataDirectory(folder)).toThrow(DirectoryInUseError);
   expect(() => takeDataDirectory(folder)).toThrow(`${folder} is in use by another npm start`);
@@ -24,7 +24,7 @@ test("two starts cannot share a data directory", () => {
   takeDataDirectory(folder).release();
 });
 
-test("what a clean stop left is resumed once", () => {
+test("The state of a clean stop is resumed once", () => {
   const directory = takeDataDirectory(folder);
   expect(directory.open()).toBe("new");
   fill();
@@ -35,7 +35,7 @@ test("what a clean stop left is resumed once", () => {
   directory.release();
 });
 
-test("without a clean stop the whole state is deleted, and no other file", () => {
+test("Without a clean stop, the whole state is deleted, and no other file", () => {
   const directory = takeDataDirectory(folder);
   fill();
   writeFileSync(join(folder, "notes.txt"), "mine");

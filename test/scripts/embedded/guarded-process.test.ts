@@ -9,7 +9,7 @@ import { waitUntil } from "../../support/wait-until.ts";
 const MODULE = fileURLToPath(new URL("../../../scripts/embedded/guarded-process.ts", import.meta.url));
 const gone = (pid: number) => waitUntil(() => !isAlive(pid), 10_000);
 
-test("a guarded program and its children end when the process that started it is killed with -9", async () => {
+test("A guarded program and its children end when its parent is killed with -9", async () => {
   const code = `
     const { startGuarded } = await import(${JSON.stringify(MODULE)});
     const args = ["-c", "trap '' TERM INT; sleep 600 & echo $!; wait"];
@@ -25,7 +25,7 @@ test("a guarded program and its children end when the process that started it is
   expect([await gone(pid), await gone(child)]).toEqual([true, true]);
 });
 
-test("a program that ignores the request to end is killed after the grace period", async () => {
+test("A program that ignores SIGTERM is killed after the grace period", async () => {
   const stubborn = await startGuarded({
     command: "sh",
     args: ["-c", "trap '' TERM; echo up; while :; do sleep 1; done"],
@@ -36,14 +36,14 @@ test("a program that ignores the request to end is killed after the grace period
   expect(stubborn.running()).toBe(false);
 });
 
-test("a program's own end, exit code and last output are known", async () => {
+test("A program's end, exit code, and last output are reported", async () => {
   const failing = await startGuarded({ command: "sh", args: ["-c", "echo the reason >&2; exit 7"] });
   expect(await failing.ended).toBe(7);
   await waitUntil(() => failing.lastOutput() !== "", 5_000);
   expect(failing.lastOutput()).toBe("the reason\n");
 });
 
-test("a program that does not exist is reported, not awaited", async () => {
+test("A program that does not exist is reported immediately", async () => {
   const missing = await startGuarded({ command: "/nowhere/program", args: [] });
   expect(await missing.ended).toBe(127);
 });

@@ -5,7 +5,7 @@ import { loadKeys } from "../../../scripts/embedded/keys.ts";
 import { apiPlan, indexerPlan } from "../../../scripts/embedded/services.ts";
 import { folderForFile } from "../../support/for-file.ts";
 
-test("an espresso counts as a payment to the service: its merchant is one of the indexer's own addresses", async () => {
+test("An espresso counts as a payment to the service, because its merchant is a service address of the indexer", async () => {
   const keys = loadKeys(await folderForFile("keys-"));
   const settings = {
     port: 4020,
