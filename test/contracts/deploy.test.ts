@@ -28,7 +28,7 @@ const NAMES = Object.keys(CONTRACTS) as ContractName[];
 const { settings, env, client, sent } = prepareDeployment();
 
 const plan = () => planDeployment(hre, client(), settings().roles);
-/** What a run of the program does. */
+/** Runs the deployment and returns the planned contracts afterwards. */
 async function deploy(privateKey: Hex = privateKeyOf(devAccount(0))): Promise<Readonly<Record<ContractName, Planned>>> {
   const missing = (await plan()).filter(({ isDeployed, obstacle }) => !isDeployed && obstacle === null);
   if (missing.length > 0) await sendDeployment(client(), { ...settings(), privateKey }, missing);
@@ -36,7 +36,7 @@ async function deploy(privateKey: Hex = privateKeyOf(devAccount(0))): Promise<Re
   return Object.fromEntries(found) as Record<ContractName, Planned>;
 }
 
-/** `npm run deploy` as a program. */
+/** Runs `npm run deploy` as a program. */
 const run = (args: readonly string[], changed: Readonly<Record<string, string>> = {}) =>
   new Promise<{ readonly code: number; readonly output: string; readonly errors: string }>((resolve) => {
     const own = { PATH: process.env.PATH ?? "", ...env(), ...changed };
@@ -48,16 +48,16 @@ const run = (args: readonly string[], changed: Readonly<Record<string, string>> 
 
 describe("a deployment", () => {
   const { escrow, collector } = COMMERCE_PAYMENTS;
-  /** Code that answers every call with this word. */
+  /** Code that returns this word from every call. */
   const answering = (address: Address) => `0x73${address.slice(2)}5f5260205ff3` as const;
   const operatorsObstacle = async () => (await plan()).find(({ name }) => name === "operator")?.obstacle;
 
-  test("needs a chain with CreateX", async () => {
+  test("It needs a chain with CreateX", async () => {
     await expect(plan()).rejects.toThrow("The chain has no CreateX at 0xba5Ed");
     await installCreateX(client());
   });
 
-  test("is shown by a dry run, which needs no key and sends nothing", async () => {
+  test("A dry run lists it, needs no key, and sends nothing", async () => {
     const { code, output, errors } = await run(["--dry-run"], { DEPLOYER_PRIVATE_KEY: "" });
     expect([code, errors]).toEqual([0, ""]);
     expect(output.match(/would be deployed/g)).toHaveLength(4);
@@ -65,21 +65,21 @@ describe("a deployment", () => {
     expect(await sent()).toBe(0);
   });
 
-  test("is refused, with the account and the amount, if the deployer lacks ETH", async () => {
+  test("It is refused with the account and the amount if the deployer lacks ETH", async () => {
     const key = generatePrivateKey();
     await expect(deploy(key)).rejects.toThrow(
       `The deployer ${privateKeyToAddress(key)} holds 0 ETH on Base Sepolia, but needs about 0.`,
     );
   });
 
-  test("goes on without base/commerce-payments, and leaves only the operator out", async () => {
+  test("Without base/commerce-payments it omits only the operator", async () => {
     const deployed = await deploy();
     expect(await sent()).toBe(4);
     expect(NAMES.filter((name) => !deployed[name].isDeployed)).toEqual(["operator"]);
     expect(deployed.operator.obstacle).toContain(`base/commerce-payments is not at ${escrow}`);
   });
 
-  test("leaves the operator out if the escrow has other hashes, or its collector is another escrow's", async () => {
+  test("It omits the operator if the escrow has other hashes or its collector belongs to another escrow", async () => {
     await installCommercePayments(client());
     const bytecode = (await client().getCode({ address: escrow })) ?? "0x";
     await client().setCode({ address: escrow, bytecode: answering(escrow) });
@@ -90,7 +90,7 @@ describe("a deployment", () => {
     await installCommercePayments(client());
   });
 
-  test("adds the operator later, and has the roles and the code that it should have", async () => {
+  test("It adds the operator later, with the expected roles and code", async () => {
     const deployed = await deploy();
     expect(await sent()).toBe(5);
     const { usdc, arbiter, feeRecipient } = settings().roles;
@@ -115,7 +115,7 @@ describe("a deployment", () => {
     expect([deployed.batch.address, deployed.anchor.address]).toEqual([SETTLEMENT_BATCH.address, LOG_ANCHOR.address]);
   });
 
-  test("is found by another checkout, which sends nothing and prints the lines to paste", async () => {
+  test("Another checkout finds it, sends nothing, and prints the lines to paste", async () => {
     const { code, output, errors } = await run([], { DEPLOYER_PRIVATE_KEY: privateKeyOf(devAccount(3)) });
     expect([code, errors]).toEqual([0, ""]);
     expect(output.match(/ was already deployed$/gm)).toHaveLength(5);
@@ -131,14 +131,14 @@ describe("a deployment", () => {
     expect(await sent()).toBe(5);
   });
 
-  test("is verified on an explorer with the sources that it is compiled from", async () => {
+  test("An explorer can verify it with the sources that it was compiled from", async () => {
     for (const { name, compilerFile } of await plan()) {
       const { input } = JSON.parse(readFileSync(compilerFile, "utf8"));
       expect(Object.keys(input.sources)).toContain(`project/contracts/${CONTRACTS[name].contract}.sol`);
     }
   });
 
-  test.each(NAMES)("is refused if the %s's address has other code", async (name) => {
+  test.each(NAMES)("It is refused if the %s's address has other code", async (name) => {
     const { address } = (await deploy())[name];
     const bytecode = (await client().getCode({ address })) ?? "0x";
     await client().setCode({ address, bytecode: `0x61${bytecode.slice(4)}` });
@@ -147,14 +147,14 @@ describe("a deployment", () => {
     expect(await sent()).toBe(5);
   });
 
-  test("with another role is another one", async () => {
+  test("It has other addresses with another role", async () => {
     const others = { ...settings().roles, arbiter: devAccount(4).address };
     const planned = await planDeployment(hre, client(), others);
     expect(planned.filter(({ isDeployed }) => isDeployed).map(({ name }) => name)).toEqual(["batch", "anchor"]);
   });
 });
 
-test("a comment in a contract's sources does not change its code, and so not its address", async () => {
+test("A comment in a contract's sources does not change its code or its address", async () => {
   const root = mkdtempSync(join(tmpdir(), "deploy-"));
   try {
     for (const file of ["interfaces/IEscrow.sol", "interfaces/IUsdc.sol"])
@@ -179,20 +179,20 @@ const ENVIRONMENT = {
   FEE_RECIPIENT_ADDRESS: devAccount(2).address,
 };
 
-describe("what a deployment needs", () => {
+describe("the settings of a deployment", () => {
   test.each([
     ["base", "eip155:8453"],
     ["baseSepolia", "eip155:84532"],
     ["localBase", "eip155:8453"],
     ["localBaseSepolia", "eip155:84532"],
-  ] as const)("on %s the token is the network's own USDC", (name, id) => {
+  ] as const)("On %s the token is the network's own USDC", (name, id) => {
     const { roles, facts } = readDeploySettings(name, ENVIRONMENT);
     expect(facts).toBe(NETWORKS[id]);
     expect(roles.usdc.toLowerCase()).toBe(NETWORKS[id].usdc.address.toLowerCase());
     expect(roles).toMatchObject({ arbiter: devAccount(1).address, feeRecipient: devAccount(2).address });
   });
 
-  test("is named completely if all of it is missing", () => {
+  test("Every missing setting is named", () => {
     const refused = () => readDeploySettings("base", {});
     for (const name of Object.keys(ENVIRONMENT).filter((variable) => variable !== "BASE_SEPOLIA_RPC_URL"))
       expect(refused).toThrow(name);
@@ -204,11 +204,11 @@ describe("what a deployment needs", () => {
     ["FEE_RECIPIENT_ADDRESS", "0x1234"],
     ["DEPLOYER_PRIVATE_KEY", "0x1234"],
     ["BASE_RPC_URL", "mainnet"],
-  ])("names a wrong %s", (variable, value) => {
+  ])("An invalid %s is named", (variable, value) => {
     expect(() => readDeploySettings("base", { ...ENVIRONMENT, [variable]: value })).toThrow(variable);
   });
 
-  test.each([undefined, "mainnet", "toString"])("does not include the network %s", (name) => {
+  test.each([undefined, "mainnet", "toString"])("The network %s is refused", (name) => {
     expect(() => readDeploySettings(name, ENVIRONMENT)).toThrow("one of base, baseSepolia");
   });
 });

@@ -4,17 +4,17 @@ import { type Anvil, startAnvil } from "../../scripts/embedded/anvil.ts";
 import { devAccount, privateKeyOf } from "../../scripts/embedded/dev-accounts.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
 
-/** A local chain that one account deploys to. */
+/** A local chain to which one account deploys. */
 export interface DeploymentGround {
   readonly settings: () => DeploySettings;
-  /** The variables of the roles, the deployer, and the chain's port. */
+  /** The variables of the roles, of the deployer, and of the chain's port. */
   readonly env: () => Readonly<Record<string, string>>;
   readonly client: () => Anvil["client"];
-  /** How many transactions the account has sent. */
+  /** The number of transactions that the account has sent. */
   readonly sent: () => Promise<number>;
 }
 
-/** Starts it before the tests of a `describe`, and removes it after them. */
+/** Starts the chain before the tests of a `describe` and removes it afterwards. */
 export function prepareDeployment(): DeploymentGround {
   const deployer = devAccount(0);
   const port = freePort();

@@ -15,14 +15,14 @@ import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import type { UsdcChain } from "../support/chain/usdc-chain.ts";
 import { signReceiveAuthorization } from "../support/payments/signing.ts";
 
-/** The terms of a payment, as the contract's ABI has them. */
+/** The terms of a payment, as in the contract's ABI. */
 export type PaymentInfo = ContractFunctionArgs<typeof escrowAbi, "view", "getHash">[0];
-/** An escrow, or an operator: they have the same calls. */
+/** An escrow or an operator, which have the same calls. */
 export type EscrowChain = ReturnType<typeof callsOf>;
 type Call = "authorize" | "release" | "refund" | "withdraw";
 
 const ZERO: Address = "0x0000000000000000000000000000000000000000";
-/** Enough for the operator's dearest hold: of a smart wallet that is deployed along the way. */
+/** Enough for the operator's most expensive hold, which also deploys a smart wallet. */
 const GAS = 2_000_000n;
 export const NO_RECORD: Hex = `0x${"00".repeat(32)}`;
 
@@ -38,7 +38,7 @@ const TYPE =
   "PaymentInfo(address operator,address payer,address receiver,address token,uint120 maxAmount,uint48 preApprovalExpiry,uint48 authorizationExpiry,uint48 refundExpiry,uint16 minFeeBps,uint16 maxFeeBps,address feeReceiver,uint256 salt)";
 const PAYMENT_INFO_TYPEHASH = keccak256(toHex(TYPE));
 
-/** The id of base/commerce-payments, made without the contract; the payer's nonce is the one with `payer` zero. */
+/** The id in base/commerce-payments, computed without the contract. With `payer` zero it is the payer's nonce. */
 export function paymentId(
   { chainId, escrow }: { readonly chainId: number; readonly escrow: Address },
   info: PaymentInfo,
@@ -58,21 +58,24 @@ const ARBITER = devAccount(4);
 const RELAYER = devAccount(5).address;
 const FEE_RECIPIENT = devAccount(6).address;
 
-/** An escrow on a chain with the real USDC; its arbiter is `arbiter`, and anybody's calls are sent by `relayer`. */
+/**
+ * Deploys an escrow on a chain with the real USDC. Its arbiter is `arbiter`, and `relayer` sends calls that anybody may
+ * send.
+ */
 export async function deployEscrow(chain: UsdcChain) {
   const args = [chain.network.usdc.address, ARBITER.address, FEE_RECIPIENT];
   const address = await deploy(chain, "Escrow", args);
   return callsOf(chain, { address, custody: address, collector: address });
 }
 
-/** The same for the operator, over base/commerce-payments, which the chain must have. */
+/** Deploys an operator in the same way, over base/commerce-payments, which the chain must have. */
 export async function deployOperator(chain: UsdcChain) {
   const { escrow: custody, collector, feeIsAmount } = COMMERCE_PAYMENTS;
   const args = [custody, collector, chain.network.usdc.address, ARBITER.address, FEE_RECIPIENT, feeIsAmount];
   return callsOf(chain, { address: await deploy(chain, "ArbiterOperator", args), custody, collector });
 }
 
-/** What holds payments for an account that is their operator itself, on a chain with base/commerce-payments. */
+/** The calls of base/commerce-payments for an account that is itself the operator. */
 export const operatedBy = (chain: UsdcChain, address: Address): EscrowChain =>
   callsOf(chain, { address, custody: COMMERCE_PAYMENTS.escrow, collector: COMMERCE_PAYMENTS.collector });
 
@@ -91,7 +94,7 @@ async function deploy({ client }: UsdcChain, name: string, args: readonly unknow
 }
 
 interface Place {
-  /** The contract that is called and that verdicts are signed for. */
+  /** The called contract, for which verdicts are signed. */
   readonly address: Address;
   /** The contract that ids and nonces bind. */
   readonly custody: Address;
@@ -139,7 +142,7 @@ function callsOf(chain: UsdcChain, { address, custody, collector }: Place) {
       message: { paymentId: paymentId(place, info), release, record },
     });
   const send = async <F extends Call>(account: Address, functionName: F, args: readonly unknown[]) => {
-    // The union of functions is more than viem's types can follow.
+    // The union of functions is too complex for viem's types.
     const call = { account, chain: null, address, abi: escrowAbi, functionName, args, gas: GAS } as never;
     return client.waitForTransactionReceipt({ hash: (await client.writeContract(call)) as Hex });
   };
@@ -149,7 +152,7 @@ function callsOf(chain: UsdcChain, { address, custody, collector }: Place) {
   return { ...chain, ...roles, address, custody, collector, terms, signPayment, signVerdict, send, hold };
 }
 
-/** A new account with this much USDC, in atomic units. */
+/** A new account with this amount of USDC, in atomic units. */
 export async function newPayer(chain: Pick<UsdcChain, "fund">, usdc: bigint): Promise<PrivateKeyAccount> {
   const payer = privateKeyToAccount(generatePrivateKey());
   await chain.fund(payer.address, usdc);

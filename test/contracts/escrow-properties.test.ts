@@ -5,7 +5,7 @@ import hre from "hardhat";
 import { describe, expect, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** What each random life writes to its file: how often each move took effect. */
+/** The columns of each random life's file: the number of times that each move took effect. */
 const LIVES = {
   escrow: ["holds", "releases", "refunds", "timeouts", "withdrawals", "credits", "refusals"],
   operator: ["holds", "releases", "refunds", "timeouts", "reclaims", "retries", "refusals"],
@@ -22,22 +22,22 @@ interface SolidityRun {
 }
 
 /**
- * Hardhat runs every Solidity test, and prints what failed and why. The global setup has compiled them: Hardhat writes its
- * cache without a lock, and other files compile at the same time.
+ * Runs every Solidity test in Hardhat, which prints each failure with its reason. The global setup has compiled them,
+ * because Hardhat writes its cache without a lock and other files compile simultaneously.
  */
 async function runSolidityTests(): Promise<SolidityRun> {
   for (const subject of SUBJECTS) rmSync(fileOf(subject), { force: true });
-  // Hardhat resolves the artifacts' paths from where it runs.
+  // Hardhat resolves the artifacts' paths from the working directory.
   process.chdir(ROOT);
   const outcome: { readonly value?: SolidityRun; readonly error?: SolidityRun } = await hre.tasks
     .getTask(["test", "solidity"])
     .run({ noCompile: true });
   const run = outcome.value ?? outcome.error;
-  if (run === undefined) throw new Error("Hardhat did not say how the Solidity tests went.");
+  if (run === undefined) throw new Error("Hardhat did not return the results of the Solidity tests.");
   return run;
 }
 
-/** How often the random lives really made the move in this column. */
+/** The number of times that the random lives made the move in this column. */
 function countMoves(subject: Subject, column: number): number {
   const file = fileOf(subject);
   const runs = existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
@@ -61,13 +61,13 @@ for (const { id, testResults } of run.suiteResults)
   });
 
 describe("the run of the Solidity tests", () => {
-  test("every file with tests has run", () => {
+  test("Every file with tests has run", () => {
     const files = readdirSync(join(ROOT, "test/contracts/solidity")).filter((name) => name.endsWith(".t.sol"));
     const suites = run.suiteResults.map(({ id }) => id.name);
     expect(suites.toSorted()).toEqual(files.map((name) => name.replace(".t.sol", "Test")).toSorted());
   });
 
-  test.each(moves)("the random lives of the $subject had many $move", ({ count }) => {
+  test.each(moves)("The random lives of the $subject made at least 20 $move", ({ count }) => {
     expect(count).toBeGreaterThanOrEqual(20);
   });
 });

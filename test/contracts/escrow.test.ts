@@ -34,7 +34,7 @@ for (const environment of USDC_ENVIRONMENTS) {
       return escrow.client.readContract({ ...payments, args: [id] });
     };
 
-    test("a payment is held, released by a verdict that a stranger carries, and its fee withdrawn", async () => {
+    test("A payment is held, released by a verdict that a stranger submits, and its fee withdrawn", async () => {
       const info = await sell();
       expect((await payment(info))[0]).toBe(1);
       const before = await owed(escrow.feeRecipient);
@@ -49,7 +49,7 @@ for (const environment of USDC_ENVIRONMENTS) {
       expect(await escrow.balanceOf(escrow.feeRecipient)).toBe(fees + before + FEE);
     });
 
-    test("a stranger refunds the buyer in second 1800 of the hold, and not in second 1799", async () => {
+    test("A stranger can refund the buyer in second 1800 of the hold, and not in second 1799", async () => {
       const info = await sell();
       const held = (await escrow.client.getBlock()).timestamp;
       const refund = () => escrow.send(escrow.relayer, "refund", [info, NO_RECORD, "0x"]);

@@ -17,7 +17,8 @@ import { putBehindProxy } from "../support/chain/contracts.ts";
 import { COMMERCE_ENVIRONMENTS, connectCommerce, type UsdcChain } from "../support/chain/usdc-chain.ts";
 import { deployEscrow, deployOperator, type EscrowChain, newPayer } from "./escrow-chain.ts";
 
-// What holds of ordinary accounts take, with Circle's USDC behind its proxy: the gas caps must have room for the dearest.
+// Measures holds of ordinary accounts with Circle's USDC behind its proxy. The gas caps must have room for the most
+// expensive one.
 
 const HOLD = { abi: settlementBatchAbi, functionName: "hold" } as const;
 const HUNDRED_USD = 100_000_000n;
@@ -47,7 +48,7 @@ async function signedHold(escrow: EscrowChain, extra: bigint): Promise<SignedHol
   return { contract, collector, info, nonce: "0x", signature: await escrow.signPayment(payer, info) };
 }
 
-/** The least gas cap with which a hold is made in a batch of its own. */
+/** The least gas cap with which a single hold in a batch succeeds. */
 async function leastCap({ client }: EscrowChain, hold: SignedHold): Promise<bigint> {
   let [little, enough] = [20_000n, 400_000n];
   while (enough - little > 1n) {
@@ -60,7 +61,7 @@ async function leastCap({ client }: EscrowChain, hold: SignedHold): Promise<bigi
   return enough;
 }
 
-/** The gas of a transaction, and how many holds it made. */
+/** The gas of a transaction and the number of its holds. */
 async function sent({ client, relayer, address }: EscrowChain, call: { to: Address; data: Hex; gas: bigint }) {
   const hash = await client.sendTransaction({ account: relayer, chain: null, ...call });
   const { gasUsed, logs } = await client.waitForTransactionReceipt({ hash });
@@ -70,10 +71,10 @@ async function sent({ client, relayer, address }: EscrowChain, call: { to: Addre
 test.each([
   ["the escrow", { deploy: deployEscrow, caps: HOLD_GAS.own, ceiling: 90_000n }],
   ["the operator", { deploy: deployOperator, caps: HOLD_GAS.operator, ceiling: 145_000n }],
-] as const)("holds of %s stay within their caps, and cost less together", async (_, { deploy, caps, ceiling }) => {
+] as const)("Holds of %s stay within their caps and cost less together", async (_, { deploy, caps, ceiling }) => {
   await inChain(async (chain) => {
     const escrow = await deploy(chain);
-    // Nothing was ever held: each account on the way gets its first USDC.
+    // There was no hold before, so every account involved gets its first USDC.
     const first = await signedHold(escrow, 1n);
     const least = await leastCap(escrow, first);
     expect(least).toBeLessThan((caps.call * 9n) / 10n);

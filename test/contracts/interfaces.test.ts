@@ -14,17 +14,17 @@ interface AbiItem {
   readonly stateMutability?: string;
 }
 
-/** An ABI in one order, without what only the compiler or only viem writes. */
+/** An ABI in a fixed order, without members that only the compiler or only viem writes. */
 const sortedAbi = (items: readonly unknown[]): readonly string[] =>
   items.map((item) => JSON.stringify(plain(item))).toSorted();
 
-/** Sorted keys, without the compiler's own types, empty names and what an event does not index. */
+/** Sorts keys and drops the compiler's own types, empty names, and flags that are false. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== "object" || value === null) return value;
-  const isSaid = ([key, inner]: readonly [string, unknown]) =>
+  const isKept = ([key, inner]: readonly [string, unknown]) =>
     key !== "internalType" && inner !== "" && !(["anonymous", "indexed"].includes(key) && inner === false);
-  const entries = Object.entries(value).filter(isSaid);
+  const entries = Object.entries(value).filter(isKept);
   const sorted = entries.toSorted(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(sorted.map(([key, inner]) => [key, plain(inner)]));
 }
@@ -43,7 +43,7 @@ const OPCODES = {
 } as const;
 type Opcode = keyof typeof OPCODES;
 
-/** Which of the opcodes are in the runtime code, without the data that PUSH carries and the metadata at the end. */
+/** Returns the opcodes of the list that are in the runtime code, ignoring PUSH data and the metadata at the end. */
 function opcodesIn(code: Hex, wanted: readonly Opcode[]): readonly Opcode[] {
   const bytes = Buffer.from(code.slice(2), "hex");
   const end = bytes.length - bytes.readUInt16BE(bytes.length - 2) - 2;
@@ -67,7 +67,7 @@ test.each<[string, Abi]>([
   ["ArbiterEvaluator", evaluatorAbi],
   ["SettlementBatch", settlementBatchAbi],
   ["LogAnchor", logAnchorAbi],
-])("the published ABI of %s is what the compiler makes", (name, published) => {
+])("The published ABI of %s is the compiler's", (name, published) => {
   expect(sortedAbi(itemsOf(name))).toHaveLength(published.length);
   expect(sortedAbi(published)).toEqual(sortedAbi(itemsOf(name)));
 });
@@ -76,7 +76,7 @@ test.each<[string, Abi]>([
   ["IdentityRegistry", identityRegistryAbi],
   ["ReputationRegistry", reputationRegistryAbi],
   ["ValidationRegistry", validationRegistryAbi],
-])("contracts/erc8004.ts names functions and events that the stand-in of the %s has", (name, ours) => {
+])("contracts/erc8004.ts names only functions and events of the stand-in of the %s", (name, ours) => {
   const wanted = ours as readonly AbiItem[];
   const known = itemsOf(name).filter((item) => wanted.some((one) => one.type === item.type && one.name === item.name));
   expect(known).toHaveLength(ours.length);
@@ -88,7 +88,7 @@ test.each([
   ["ArbiterOperator", ["authorize", "refund", "release"]],
   ["ArbiterEvaluator", ["evaluate", "sweep"]],
   ["SettlementBatch", ["hold", "settle"]],
-])("%s has no function that changes anything but %j, so none for an administrator", (name, functions) => {
+])("The state-changing functions of %s are %j, so it has no administrator", (name, functions) => {
   expect(
     itemsOf(name)
       .filter(isChanging)
@@ -98,19 +98,19 @@ test.each([
 });
 
 describe.each(["Escrow", "ArbiterOperator", "SettlementBatch"])("%s", (name) => {
-  test("takes no ETH and has no fallback", () => {
+  test("It takes no ETH and has no fallback", () => {
     expect(itemsOf(name).filter(({ type }) => type === "fallback" || type === "receive")).toEqual([]);
     expect(itemsOf(name).filter(({ stateMutability }) => stateMutability === "payable")).toEqual([]);
   });
 
-  test("delegates to no other code, creates no contract, and cannot destroy itself", () => {
+  test("It delegates to no other code, creates no contract, and cannot destroy itself", () => {
     const code = artifactOf(name).deployedBytecode;
     expect(opcodesIn(code, ["CALL"])).toEqual(["CALL"]);
     expect(opcodesIn(code, ["CREATE", "CALLCODE", "DELEGATECALL", "CREATE2", "SELFDESTRUCT"])).toEqual([]);
   });
 });
 
-test("the settlement batch stores nothing", () => {
+test("The settlement batch stores nothing", () => {
   const code = artifactOf("SettlementBatch").deployedBytecode;
   expect(opcodesIn(code, ["SLOAD", "SSTORE", "TLOAD", "TSTORE"])).toEqual([]);
   expect(opcodesIn(artifactOf("Escrow").deployedBytecode, ["SSTORE"])).toEqual(["SSTORE"]);
@@ -121,7 +121,7 @@ test.each(["ArbiterEvaluator", "EvaluatorHand"])("%s stores nothing and delegate
   expect(opcodesIn(code, ["SSTORE", "DELEGATECALL", "SELFDESTRUCT"])).toEqual([]);
 });
 
-test("what the operator shares with the escrow is the same to the letter", () => {
+test("The operator's shared functions, events, and errors are identical to the escrow's", () => {
   const items = itemsOf("ArbiterOperator");
   const isShared = ({ type, name }: AbiItem) =>
     type !== "constructor" && items.some((item) => item.type === type && item.name === name);
@@ -135,7 +135,7 @@ const TERMS = "(address,address,address,address,uint120,uint48,uint48,uint48,uin
 
 test.each([
   [
-    "the operator calls authorize, capture, void, and paymentState of the escrow that holds payments",
+    "The operator calls authorize, capture, void, and paymentState of the escrow that holds payments",
     "ArbiterOperator",
     [
       `authorize(${TERMS},uint256,address,bytes)`,
@@ -151,7 +151,7 @@ test.each([
     ],
   ],
   [
-    "the evaluator calls complete and reject of a job contract",
+    "The evaluator calls complete and reject of a job contract",
     "ArbiterEvaluator",
     ["complete(uint256,bytes32,bytes)", "reject(uint256,bytes32,bytes)"],
     ["getJob(uint256)", "jobs(uint256)", "job(uint256)", "statusOf(uint256)", "claimRefund(uint256)"],

@@ -25,8 +25,8 @@ const [BY, OTHER] = [devAccount(1).address, devAccount(2).address];
 const ORIGIN = sha256(toHex("trust.example/log"));
 const ROOT = `0x${"a7".repeat(32)}` as const;
 
-describe("what is published of the contract", () => {
-  test("contracts/log-anchor.ts has the hash of its code and its address", () => {
+describe("the published contract", () => {
+  test("contracts/log-anchor.ts has its code hash and its address", () => {
     expect(keccak256(deployedBytecode as Hex)).toBe(LOG_ANCHOR.codeHash);
     const salt = keccak256(LOG_ANCHOR.salt);
     expect(getCreate2Address({ from: CREATEX, salt, bytecode: bytecode as Hex })).toBe(LOG_ANCHOR.address);
@@ -60,7 +60,7 @@ describe("anchors", async () => {
     notLonger(anchored)(outcome);
   };
 
-  test("the newest anchor is state, with the block of its event", async () => {
+  test("The newest anchor is stored with the block of its event", async () => {
     expect(await latest(BY)).toEqual([0n, 0n, zeroHash]);
     const { logs, blockNumber } = await anchor(BY, 7n);
     expect(await latest(BY)).toEqual([7n, blockNumber, ROOT]);
@@ -68,7 +68,7 @@ describe("anchors", async () => {
     expect(event?.args).toEqual({ by: BY, origin: ORIGIN, size: 7n, root: ROOT });
   });
 
-  test("a log that has not grown, or that was cut, is refused, and an empty one", async () => {
+  test("A log that is empty, has not grown, or was cut is refused", async () => {
     await refused(7n, 7n);
     await refused(6n, 7n);
     await refused(0n, 7n);
@@ -76,14 +76,14 @@ describe("anchors", async () => {
     expect((await latest(BY))[0]).toBe(8n);
   });
 
-  test("an anchor is its sender's own: nobody else moves it or stands in its way", async () => {
+  test("An anchor belongs to its sender, and no other sender can move or block it", async () => {
     await anchor(OTHER, 2n ** 64n - 1n, zeroHash);
     expect((await latest(BY))[0]).toBe(8n);
     await anchor(BY, 9n);
   });
 });
 
-test("an anchor takes no more gas than promised", async () => {
+test("An anchor is within its gas limit", async () => {
   const gas = await measureAnchors();
   for (const use of Object.keys(ANCHORS) as (keyof typeof ANCHORS)[]) {
     expect(gas[use]).toBeLessThanOrEqual(ANCHORS[use] ?? Number.POSITIVE_INFINITY);

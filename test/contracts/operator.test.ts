@@ -25,7 +25,7 @@ const RECORD: Hex = `0x${"ab".repeat(32)}`;
 const TIMEOUT = 1_800n;
 const HELD = 1;
 const MAGIC_6492: Hex = `0x${"6492".repeat(16)}`;
-/** CREATE2 with the salt and the creation code that it is called with. */
+/** CREATE2 with the salt and the creation code from its calldata. */
 const FACTORY: Address = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
 const FACTORY_CODE: Hex =
   "0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3";
@@ -58,12 +58,12 @@ for (const environment of COMMERCE_ENVIRONMENTS) {
         MAGIC_6492,
       ]);
 
-    test("what it stands on passes the checks of a deployment", async () => {
+    test("base/commerce-payments passes the checks of a deployment", async () => {
       await requireCommercePayments(await operator.connection.viem.getPublicClient());
     });
 
-    // First: the client goes by the clock, and later tests let the chain get ahead of it.
-    test("the stock client's payment for terms with our operator is held", async () => {
+    // This test must be first, because the client uses the clock, and later tests move the chain ahead of it.
+    test("The stock client's payment for terms with our operator is held", async () => {
       const payer = await newPayer(operator, AMOUNT);
       const now = Number((await operator.client.getBlock()).timestamp);
       const fields = { authorizationExpiry: now + 86_520, refundExpiry: now + 86_520 };
@@ -103,7 +103,7 @@ for (const environment of COMMERCE_ENVIRONMENTS) {
       expect((await payment(signed))[0]).toBe(HELD);
     });
 
-    test("a payment is held and released by a verdict that a stranger carries; the fee is paid at once", async () => {
+    test("A payment is held and released by a verdict that a stranger submits, and the fee is paid immediately", async () => {
       const info = await sell();
       expect((await payment(info))[0]).toBe(HELD);
       const fees = await operator.balanceOf(operator.feeRecipient);
@@ -116,7 +116,7 @@ for (const environment of COMMERCE_ENVIRONMENTS) {
       expect(await operator.balanceOf(operator.feeRecipient)).toBe(fees + FEE);
     });
 
-    test("a stranger refunds the buyer in second 1800 of the hold, and not in second 1799", async () => {
+    test("A stranger can refund the buyer in second 1800 of the hold, and not in second 1799", async () => {
       const info = await sell();
       const held = (await operator.client.getBlock()).timestamp;
       const refund = () => operator.send(operator.relayer, "refund", [info, NO_RECORD, "0x"]);
@@ -127,7 +127,7 @@ for (const environment of COMMERCE_ENVIRONMENTS) {
       expect(await operator.balanceOf(info.payer)).toBe(AMOUNT);
     });
 
-    test("a smart wallet without code pays, deployed along the way", async () => {
+    test("An undeployed smart wallet pays and is deployed in the same transaction", async () => {
       const owner = await newPayer(operator, 1n);
       const { bytecode } = await hre.artifacts.readArtifact("SmartWallet");
       const creation = concat([bytecode as Hex, encodeAbiParameters([{ type: "address" }], [owner.address])]);
@@ -142,7 +142,7 @@ for (const environment of COMMERCE_ENVIRONMENTS) {
       expect(await operator.client.getCode({ address: wallet })).toBeDefined();
     });
 
-    test("a preparing call that comes back to the operator changes nothing", async () => {
+    test("A preparing call that reenters the operator changes nothing", async () => {
       const payer = await newPayer(operator, 2n * AMOUNT);
       const info = await operator.terms({ payer: payer.address, maxAmount: AMOUNT });
       const signature = await operator.signPayment(payer, info);

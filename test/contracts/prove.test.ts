@@ -9,7 +9,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "prove-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Runs the command where `halmos`, if it is there at all, is a program of ours. */
+/** Runs the command with a PATH where `halmos` is missing or is our program. */
 const prove = (path: string) =>
   spawnSync(process.execPath, ["scripts/prove.ts", "--function", "check_one"], {
     cwd: ROOT,
@@ -17,15 +17,15 @@ const prove = (path: string) =>
     env: { ...process.env, PATH: path },
   });
 
-test("without Halmos it says how to get it", () => {
+test("Without Halmos it prints how to install it", () => {
   const { status, stderr } = prove("/nowhere");
   expect(stderr).toContain("pip install halmos==0.3.3");
   expect(status).toBe(1);
 });
 
-test("Halmos gets what Hardhat compiled, its options, and a way to build that builds nothing", () => {
+test("Halmos gets Hardhat's artifacts, its options, and a forge that builds nothing", () => {
   const program = join(folder, "halmos");
-  // $2 is what follows --root.
+  // $2 is the value of --root.
   writeFileSync(
     program,
     '#!/bin/sh\n[ "$1" = --version ] && exit 0\nforge build || exit 9\ncd "$2/out" && ls */*\necho "$@"\nexit 7\n',

@@ -14,7 +14,7 @@ import { settlementBatchAbi } from "../../contracts/settlement-batch.ts";
 const BATCH: Address = "0x00000000000000000000000000000000000ba7c4";
 const TOKEN: Address = "0x0000000000000000000000000000000000707e40";
 const PAYEE: Address = "0x0000000000000000000000000000000000c0ffee";
-/** One of each, for a payer that this transaction has not touched: the calldata with this gas cap. */
+/** The calldata of one payment or hold with this gas cap, for a payer whose storage is cold. */
 const CALLS = {
   settle: (gasCap: bigint) =>
     encodeFunctionData({
@@ -40,23 +40,23 @@ beforeAll(async () => {
 });
 afterAll(() => connection.close());
 
-/** The code of a token that fails unless it is given exactly this much gas. */
+/** The code of a token that fails unless it gets exactly this amount of gas. */
 function meter(gas: bigint): Hex {
-  // PUSH4 and GAS, which have run by then, take 5.
+  // PUSH4 and GAS have already run and cost 5.
   const wanted = (gas - 5n).toString(16).padStart(8, "0");
   // if (GAS == wanted) STOP; INVALID
   return `0x63${wanted}5a14600b57fe5b00`;
 }
 
 describe.each(KINDS)("%s", (kind) => {
-  /** In a transaction of its own, which has touched nothing yet. */
+  /** Calls in a separate transaction, with cold storage. */
   async function callWith(gas: bigint, gasCap: bigint) {
     const { data: answer } = await client.call({ to: BATCH, data: CALLS[kind](gasCap), gas });
     return decodeFunctionResult({ abi: settlementBatchAbi, functionName: kind, data: answer ?? "0x" });
   }
 
   test.each([30_000n, 100_000n, 5_000_000n])(
-    "a call gets its cap of %d gas, or the transaction reverts",
+    "A call gets its cap of %d gas, or the transaction reverts",
     async (cap) => {
       await client.setCode({ address: TOKEN, bytecode: meter(cap) });
       let [little, enough] = [cap, (cap * 64n) / 63n + 40_000n];

@@ -48,14 +48,14 @@ for (const environment of USDC_ENVIRONMENTS) {
     const atTime = async (timestamp: bigint) => chain.client.setNextBlockTimestamp({ timestamp });
     const later = async (seconds: bigint) => (await chain.client.getBlock()).timestamp + seconds;
 
-    test("its EIP-712 domain is the one that the payment terms name", async () => {
+    test("Its EIP-712 domain is the one in the payment terms", async () => {
       expect(await read("name")).toBe(environment.network.usdc.name);
       expect(await read("version")).toBe("2");
       expect(await read("decimals")).toBe(6);
       expect(await read("DOMAIN_SEPARATOR")).toBe(domainSeparator({ domain: usdcDomain(environment.network) }));
     });
 
-    test("an authorization moves its value, no matter who submits it", async () => {
+    test("An authorization moves its value, no matter who submits it", async () => {
       const payer = await newPayer(3n * ONE_USD);
       const before = await chain.balanceOf(PAYEE);
       await pay(payer);
@@ -77,7 +77,7 @@ for (const environment of USDC_ENVIRONMENTS) {
       expect(transfer?.logIndex).toBe((used?.logIndex ?? Number.NaN) + 1);
     });
 
-    test("a nonce is used once", async () => {
+    test("A nonce can be used only once", async () => {
       const payer = await newPayer(2n * ONE_USD);
       const message = authorization({ from: payer.address, to: PAYEE, value: ONE_USD });
       const signature = await signAuthorization(payer, environment.network, message);
@@ -86,7 +86,7 @@ for (const environment of USDC_ENVIRONMENTS) {
       await expect(pay(payer, { nonce: message.nonce, value: 1n })).rejects.toThrow("used or canceled");
     });
 
-    test("a cancelled nonce is used up", async () => {
+    test("A canceled nonce is used up", async () => {
       const payer = await newPayer();
       const message = authorization({ from: payer.address, to: PAYEE, value: ONE_USD });
       const signature = await signAuthorization(payer, environment.network, message);
@@ -103,7 +103,7 @@ for (const environment of USDC_ENVIRONMENTS) {
       await expect(submit(message, signature)).rejects.toThrow("authorization is used or canceled");
     });
 
-    test("an authorization is valid until the second before validBefore", async () => {
+    test("An authorization is valid until the second before validBefore", async () => {
       const payer = await newPayer(2n * ONE_USD);
       const validBefore = await later(100n);
       await atTime(validBefore - 1n);
@@ -112,7 +112,7 @@ for (const environment of USDC_ENVIRONMENTS) {
       await expect(pay(payer, { validBefore })).rejects.toThrow("authorization is expired");
     });
 
-    test("an authorization is valid from the second after validAfter", async () => {
+    test("An authorization is valid from the second after validAfter", async () => {
       const payer = await newPayer();
       const validAfter = await later(100n);
       await atTime(validAfter);
@@ -121,7 +121,7 @@ for (const environment of USDC_ENVIRONMENTS) {
       await pay(payer, { validAfter });
     });
 
-    test("a changed value, payee or chain makes the signature invalid", async () => {
+    test("A changed value, payee, or chain makes the signature invalid", async () => {
       const payer = await newPayer(2n * ONE_USD);
       const message = authorization({ from: payer.address, to: PAYEE, value: ONE_USD });
       const signature = await signAuthorization(payer, environment.network, message);

@@ -32,10 +32,10 @@ const CARRIER = devAccount(3).address;
 const CONDITIONS = "c0".repeat(32);
 const HUNDRED_USD = 100_000_000n;
 const DAY_S = 86_400;
-/** Everything cold, 100 USDC, Circle's token without a proxy before it. */
+/** The gas limits with cold storage, 100 USDC, and Circle's token without its proxy. */
 const GREATEST_GAS = { release: 66_500, refund: 67_000, escalate: 45_500 } as const;
 
-/** What a carrier makes of the attestation in the document. */
+/** The verdict as its submitter encodes the document's attestation. */
 const verdictOf = ({ message }: Attestation) => ({
   ...message,
   outcome: OUTCOMES.indexOf(message.outcome),
@@ -63,7 +63,7 @@ describe("a verdict on the chain", () => {
     const approval = { address: NETWORK.usdc.address, abi: APPROVE, functionName: "approve" } as const;
     const approve = { account: PAYER, chain: null, ...approval, args: [address, 2n ** 200n] } as const;
     await chain.client.waitForTransactionReceipt({ hash: await chain.client.writeContract(approve) });
-    // Neither the payer nor the escrow is left without USDC by the deals that follow.
+    // Keeps the balances of the payer and the escrow above zero during the deals.
     await chain.fund(PAYER, 1n);
     await open();
     return () => chain.connection.close();
@@ -71,10 +71,10 @@ describe("a verdict on the chain", () => {
 
   const now = async () => Number((await chain.client.getBlock()).timestamp);
   const read = async (functionName: "dealRefOf" | "digestOf", args: readonly unknown[]) =>
-    // The union of functions is more than viem's types can follow.
+    // The union of functions is too complex for viem's types.
     (await chain.client.readContract({ address, abi: ABI, functionName, args } as never)) as Hex;
 
-  /** A deal of 100 USDC whose deadline is a day from now, and its payee, who holds USDC already. */
+  /** A deal of 100 USDC whose deadline is a day from now, and its payee, who already holds USDC. */
   const open = async () => {
     salt += 1n;
     const payee = privateKeyToAddress(generatePrivateKey());
@@ -108,7 +108,7 @@ describe("a verdict on the chain", () => {
     await chain.client.mine({ blocks: 1 });
   };
 
-  test("the digest is the one that viem computes, for random verdicts", async () => {
+  test("The digest equals viem's for random verdicts", async () => {
     const facts = fc.record({
       id: fc.string({ unit: "binary", maxLength: 40 }),
       outcome: fc.constantFrom(...OUTCOMES),
@@ -125,7 +125,7 @@ describe("a verdict on the chain", () => {
     await fc.assert(property, { numRuns: 100 });
   });
 
-  test("a release that the service signed pays the payee, once", async () => {
+  test("A release that the service signed pays the payee, once", async () => {
     const { payee, dealRef } = await open();
     const attestation = await decide("release", dealRef);
     const { gasUsed } = await execute(attestation);
@@ -134,7 +134,7 @@ describe("a verdict on the chain", () => {
     expect(gasUsed).toBeLessThanOrEqual(GREATEST_GAS.release);
   });
 
-  test("a refund after the deadline pays the payer", async () => {
+  test("A refund after the deadline pays the payer", async () => {
     const { payee, dealRef } = await open();
     await passTheDeadline();
     const before = await chain.balanceOf(PAYER);
@@ -144,7 +144,7 @@ describe("a verdict on the chain", () => {
     expect(gasUsed).toBeLessThanOrEqual(GREATEST_GAS.refund);
   });
 
-  test("an escalation pays nobody, and the payer takes the amount back three days later", async () => {
+  test("An escalation pays no one, and the payer takes the amount back three days later", async () => {
     const { payee, dealRef } = await open();
     await passTheDeadline();
     const before = await chain.balanceOf(PAYER);

@@ -15,7 +15,7 @@ import {
 import { logAnchorAbi } from "../../../contracts/log-anchor.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 
-/** The ways to fix a log's root on the chain, and the most that one may take; null where nothing of ours does it. */
+/** The ways to record a log's root on the chain, each with its gas limit, or null for ways that we do not use. */
 export const ANCHORS = {
   "calldata to itself": null,
   "an event": null,
@@ -27,10 +27,10 @@ export type AnchorGas = Readonly<Record<keyof typeof ANCHORS, number>>;
 const BY = devAccount(1).address;
 const ORIGIN = sha256(toHex("trust.example/log"));
 
-/** Roots without zero bytes, as nearly all have. */
+/** Roots without zero bytes, like nearly all roots. */
 const headOf = (size: bigint) => ({ size, root: `0x${"a7".repeat(32)}` as Hex });
 
-/** What one anchor takes, each way, the second time; and the first time where that differs. */
+/** The gas of one anchor in each way, for the second anchor, and for the first one where that differs. */
 export async function measureAnchors(): Promise<AnchorGas> {
   const connection = await hre.network.create("simulatedBase");
   try {

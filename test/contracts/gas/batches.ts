@@ -20,12 +20,12 @@ import { putBehindProxy } from "../../support/chain/contracts.ts";
 import { connectUsdc, type UsdcChain } from "../../support/chain/usdc-chain.ts";
 import { type Signed, settleCall, signAuthorization } from "../../support/payments/signing.ts";
 
-/** How many payments one transaction settles, and the most gas that each may take in a settlement batch. */
+/** The number of payments per transaction, and the gas limit per payment in a settlement batch. */
 export const CEILINGS = { 1: 91_100, 2: 69_100, 5: 55_900, 10: 51_500, 25: 48_880, 50: 48_010, 100: 47_560 } as const;
 export type Size = keyof typeof CEILINGS;
 export const SIZES = Object.keys(CEILINGS).map(Number) as readonly Size[];
 
-/** What a payer does after the simulation. */
+/** The payer's act after the simulation. */
 const CHANGES = {
   "pays as signed": async () => {},
   "delegates to code that burns all gas": ({ client }, { authorization }) =>
@@ -45,14 +45,17 @@ export type Change = keyof typeof CHANGES;
 export const CHANGE_NAMES = Object.keys(CHANGES) as readonly Change[];
 
 export interface BatchGas {
-  /** One payment in a transaction of its own. */
+  /** One payment in a separate transaction. */
   readonly alone: number;
-  /** Gas a payment, by how many one transaction settles. */
+  /** Gas per payment, by the number of payments per transaction. */
   readonly batch: Readonly<Record<Size, number>>;
   readonly multicall3: Readonly<Record<Size, number>>;
-  /** The least gas cap for the dearest payment: all that the payer has, to a payee without USDC, nothing touched before. */
+  /**
+   * The least gas cap for the most expensive payment: the payer's whole balance, to a payee without USDC, with cold
+   * storage.
+   */
   readonly leastCap: number;
-  /** What a tenth payment adds to a batch of nine, by what its payer does before it is mined. */
+  /** The gas that a tenth payment adds to a batch of nine, by its payer's act before it is mined. */
   readonly tenth: Readonly<Record<Change, number>>;
 }
 
@@ -70,8 +73,8 @@ const AGGREGATE = parseAbi([
 ]);
 
 /**
- * Mined on an in-process chain, with Circle's USDC behind Circle's proxy, everything cold; payers keep USDC, and the
- * payee has some.
+ * Measures on an in-process chain with Circle's USDC behind Circle's proxy and cold storage. Payers keep some USDC, and
+ * the payee has some.
  */
 export async function measureBatches(): Promise<BatchGas> {
   const chain = await connectUsdc({ title: "", hardhatNetwork: "simulatedBase", network: BASE, skipped: null });

@@ -8,7 +8,7 @@ import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { putBehindProxy } from "../../support/chain/contracts.ts";
 import { connectUsdc, type UsdcChain } from "../../support/chain/usdc-chain.ts";
 
-/** What one verdict takes that completes an ERC-8183 job of our own job contract, and the most that it may take. */
+/** The gas limit of a verdict that completes an ERC-8183 job of our job contract. */
 export const EVALUATIONS = {
   "the first verdict under its terms": 165_170,
   "a later one": 106_494,
@@ -27,7 +27,10 @@ const [CLIENT, PROVIDER, CARRIER] = [devAccount(1).address, devAccount(2).addres
 const HUNDRED_USD = 100_000_000n;
 const GAS = 2_000_000n;
 
-/** Everything cold, 100 USDC, Circle's USDC behind its proxy; provider and job contract keep some USDC. */
+/**
+ * Measures with cold storage, 100 USDC, and Circle's USDC behind its proxy. The provider and the job contract keep some
+ * USDC.
+ */
 export async function measureEvaluator(): Promise<EvaluatorGas> {
   const environment = { title: "", hardhatNetwork: "simulatedBase", skipped: null } as const;
   const chain = await connectUsdc({ ...environment, network: NETWORKS["eip155:8453"] });
@@ -40,7 +43,7 @@ export async function measureEvaluator(): Promise<EvaluatorGas> {
   }
 }
 
-/** Returns what completes another job under the same terms, and says how much gas that took. */
+/** Returns a function that completes another job under the same terms and returns its gas. */
 async function jobsOn({ client, network, fund }: UsdcChain): Promise<(jobId: bigint) => Promise<number>> {
   const mined = async (hash: Promise<Hex>) => client.waitForTransactionReceipt({ hash: await hash });
   const deploy = async (name: string, args: readonly unknown[]): Promise<Address> => {

@@ -6,17 +6,17 @@ import { COMMERCE_ENVIRONMENTS, connectCommerce } from "../../support/chain/usdc
 import { deployOperator, type EscrowChain, newPayer, operatedBy, type PaymentInfo } from "../escrow-chain.ts";
 
 /**
- * The most gas that the operator may add to what its call of base/commerce-payments takes when an account calls it
- * itself. Over our stand-in, only this difference means something.
+ * The gas limit of the operator's overhead over an account that calls base/commerce-payments directly. Over our
+ * stand-in, only this difference is meaningful.
  */
 export const OVERHEADS = { hold: 31_800, "release by the arbiter": 7_100, "refund by the arbiter": 7_150 } as const;
 export type OperatorUse = keyof typeof OVERHEADS;
 export const OPERATOR_USES = Object.keys(OVERHEADS) as readonly OperatorUse[];
 
 export interface OperatorGas {
-  /** Through the operator. */
+  /** Gas through the operator. */
   readonly operator: Readonly<Record<OperatorUse, number>>;
-  /** By an account that is the payment's operator itself. */
+  /** Gas of an account that is itself the payment's operator. */
   readonly direct: Readonly<Record<OperatorUse, number>>;
   readonly relayed: Readonly<Record<"release" | "refund" | "timeout refund by anyone", number>>;
 }
@@ -32,7 +32,10 @@ const DIRECT = parseAbi([
   "function void(PaymentInfo info)",
 ]);
 
-/** Everything cold, 100 USDC, Circle's USDC behind its proxy; the real base/commerce-payments if CANONICAL_CODE is set. */
+/**
+ * Measures with cold storage, 100 USDC, and Circle's USDC behind its proxy, on the real base/commerce-payments if
+ * CANONICAL_CODE is set.
+ */
 export async function measureOperator(): Promise<OperatorGas> {
   const isLocal = ({ skipped, hardhatNetwork }: (typeof COMMERCE_ENVIRONMENTS)[number]) =>
     skipped === null && hardhatNetwork === "simulatedBase";
@@ -102,7 +105,10 @@ async function measureDirect(account: EscrowChain): Promise<OperatorGas["direct"
   };
 }
 
-/** A payment of 100 USDC by a payer who keeps some, to a merchant who has some. The salt is fixed, as its zeros are cheaper. */
+/**
+ * Signs a payment of 100 USDC by a payer who keeps some, to a merchant who has some. The salt is fixed, because zero
+ * bytes in it would make it cheaper.
+ */
 async function sign(chain: EscrowChain): Promise<{ readonly info: PaymentInfo; readonly signature: Hex }> {
   const payer = await newPayer(chain, HUNDRED_USD + 1n);
   const receiver = keccak256(payer.address).slice(0, 42) as Address;

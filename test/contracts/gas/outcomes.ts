@@ -7,31 +7,33 @@ import { putBehindProxy } from "../../support/chain/contracts.ts";
 import { connectUsdc } from "../../support/chain/usdc-chain.ts";
 import { deployEscrow, type EscrowChain, NO_RECORD, type PaymentInfo } from "../escrow-chain.ts";
 
-/** How many outcomes one transaction carries out. */
+/** The number of outcomes per transaction. */
 export const OUTCOME_SIZES = [2, 5, 10, 20, 50] as const;
 export type OutcomeSize = (typeof OUTCOME_SIZES)[number];
 export const OUTCOME_KINDS = ["release", "refund", "refund by the clock"] as const;
 export type OutcomeKind = (typeof OUTCOME_KINDS)[number];
-/** The most gas that an outcome may take in the largest batch. */
+/** The gas limit per outcome in the largest batch. */
 export const OUTCOME_CEILING = 35_000;
 
 export interface OutcomeGas {
-  /** Gas an outcome, by how many share the transaction. */
+  /** Gas per outcome, by the number of outcomes per transaction. */
   readonly batch: Readonly<Record<OutcomeKind, Readonly<Record<OutcomeSize, number>>>>;
-  /** One by the arbiter's own key. */
+  /** One outcome by the arbiter's own key. */
   readonly alone: number;
-  /** The dearest outcome in a transaction of its own: USDC refuses the merchant, and nobody was ever owed anything. */
+  /**
+   * The most expensive outcome, in a separate transaction: USDC refuses the merchant, and the escrow has no debts yet.
+   */
   readonly dearest: number;
 }
 
-/** The least that the contract holds. */
+/** The smallest amount that the contract holds. */
 const DUST = 10_000n;
 const RECORD: Hex = `0x${"ab".repeat(32)}`;
 const TIMEOUT_SECONDS = 1_800;
 
 /**
- * Holds of 0.01 USDC by different payers for different merchants, who all keep some USDC; with Circle's USDC behind
- * Circle's proxy, on an in-process chain.
+ * Measures holds of 0.01 USDC by different payers for different merchants, who all keep some USDC, with Circle's USDC
+ * behind Circle's proxy on an in-process chain.
  */
 export async function measureOutcomes(): Promise<OutcomeGas> {
   const environment = { title: "", hardhatNetwork: "simulatedBase", skipped: null } as const;
@@ -57,7 +59,7 @@ export async function measureOutcomes(): Promise<OutcomeGas> {
 
 type Sales = ReturnType<typeof createSales>;
 
-/** Sales whose keys and salts are the same in every run. */
+/** Sales with the same keys and salts in every run. */
 function createSales(escrow: EscrowChain) {
   let count = 0;
   return {
@@ -98,7 +100,7 @@ async function callFor(escrow: EscrowChain, kind: OutcomeKind, info: PaymentInfo
 async function gasOf({ client, arbiter }: EscrowChain, call: Carriable, ends = 1): Promise<number> {
   const hash = await client.sendTransaction({ account: arbiter.address, chain: null, ...call });
   const { gasUsed, logs, status } = await client.waitForTransactionReceipt({ hash });
-  // An event of the contract and one of the token each.
+  // Each outcome emits one event of the contract and one of the token.
   if (status !== "success" || logs.length !== 2 * ends) throw new Error(`${ends} outcomes left ${logs.length} events.`);
   return Number(gasUsed);
 }

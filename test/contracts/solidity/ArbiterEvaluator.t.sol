@@ -7,7 +7,7 @@ import {IArbiterEvaluator} from "../../../contracts/interfaces/IArbiterEvaluator
 import {IERC20} from "../../../contracts/interfaces/IERC20.sol";
 import {EvaluatorFixture} from "./EvaluatorFixture.sol";
 
-/// @dev A hook that refuses the completion, or brings the verdict a second time from within.
+/// @dev A hook that refuses the completion or reenters with the same verdict.
 contract HostileHook {
     enum Plan {
         Refuse,
@@ -34,9 +34,9 @@ contract HostileHook {
     function afterAction(uint256, bytes4, bytes calldata) external {}
 }
 
-/// @notice What verdicts do to ERC-8183 jobs, and every trap on the way.
+/// @notice Effects of verdicts on ERC-8183 jobs, with every known trap.
 contract ArbiterEvaluatorTest is EvaluatorFixture {
-    function testFuzz_aReleaseCompletesWhoeverCarriesIt(address carrier, bytes32 conditions, uint64 rejectFrom) public {
+    function testFuzz_aReleaseCompletesForAnySender(address carrier, bytes32 conditions, uint64 rejectFrom) public {
         terms = IArbiterEvaluator.Terms(conditions, rejectFrom);
         uint256 job = submitted();
         VerdictLib.Verdict memory verdict = verdictOn(RELEASE, job);
@@ -71,7 +71,7 @@ contract ArbiterEvaluatorTest is EvaluatorFixture {
         assertBalances(USD, 0, 0);
     }
 
-    /// @dev A refund issued before its time never counts, even if it is brought later.
+    /// @dev A refund issued before its time never counts, even if it is submitted later.
     function test_oneSecondBeforeItsTimeNoRefundCounts() public {
         uint256 job = submitted();
         vm.warp(terms.rejectFrom - 1);
@@ -86,7 +86,7 @@ contract ArbiterEvaluatorTest is EvaluatorFixture {
         assertStatus(job, Jobs.Status.Rejected);
     }
 
-    /// @dev The trap that the documentation names: a time of 0 rejects before anything was delivered.
+    /// @dev The documented trap: a time of 0 allows a rejection before the delivery.
     function test_withATimeOfZeroAJobIsRejectedBeforeTheDelivery() public {
         terms.rejectFrom = 0;
         uint256 job = funded(address(0));
@@ -120,8 +120,8 @@ contract ArbiterEvaluatorTest is EvaluatorFixture {
         assertBalances(USD, USD, 0);
     }
 
-    /// @dev What the job contract refuses can be brought again.
-    function test_aReleaseBeforeTheSubmissionCanBeBroughtAgain() public {
+    /// @dev A verdict that the job contract refuses can be submitted again.
+    function test_aReleaseBeforeTheSubmissionCanBeRetried() public {
         uint256 job = funded(address(0));
         VerdictLib.Verdict memory verdict = verdictOn(RELEASE, job);
         refused(job, verdict, wrongStatus(job, Jobs.Status.Funded));
@@ -156,7 +156,7 @@ contract ArbiterEvaluatorTest is EvaluatorFixture {
         refused(job, verdict, abi.encodeWithSelector(kind, deal, dealOf(job)));
     }
 
-    /// @dev Another job, another job contract, other terms: each is another deal.
+    /// @dev Another job, another job contract, or other terms are another deal.
     function test_aVerdictBindsJobContractAndTerms() public {
         uint256 job = submitted();
         VerdictLib.Verdict memory verdict = verdictOn(RELEASE, job);
@@ -192,7 +192,7 @@ contract ArbiterEvaluatorTest is EvaluatorFixture {
         vm.assertEq(maker.MAX_AGE(), 1 days, "MAX_AGE");
     }
 
-    /// @dev Conditions, deal, signature, outcome, time: each check comes before the next.
+    /// @dev The checks run in order: conditions, deal, signature, outcome, time.
     function test_theChecksHaveAnOrder() public {
         uint256 job = submitted();
         VerdictLib.Verdict memory verdict = verdictOf(ESCALATE, 0);
@@ -217,7 +217,7 @@ contract ArbiterEvaluatorTest is EvaluatorFixture {
         vm.assertTrue(!ok && bytes4(reason) == wanted, "in order");
     }
 
-    /// @dev Hooks are the job contract's own: one that refuses makes the job expire.
+    /// @dev Hooks belong to the job contract. One that refuses makes the job expire.
     function test_aHookThatRefusesLeavesTheJobToExpire() public {
         HostileHook hook = new HostileHook();
         uint256 job = funded(address(hook));
@@ -229,7 +229,7 @@ contract ArbiterEvaluatorTest is EvaluatorFixture {
         assertBalances(USD, 0, 0);
     }
 
-    /// @dev The job contract finds the job completed when the first verdict goes on, and undoes both.
+    /// @dev When the first verdict continues, the job contract finds the job completed and reverts both.
     function test_aHookThatComesBackCompletesNothingTwice() public {
         HostileHook hook = new HostileHook();
         uint256 job = funded(address(hook));

@@ -6,8 +6,8 @@ import {Eip3009CollectorStandIn} from "../../../contracts/dev/Eip3009CollectorSt
 import {IAuthCaptureEscrow} from "../../../contracts/interfaces/IAuthCaptureEscrow.sol";
 import {UsdcFixture} from "./UsdcFixture.sol";
 
-/// @notice base/commerce-payments at its canonical addresses: our stand-in, or the real code if the environment variable
-/// CANONICAL_CODE names a JSON file with it.
+/// @notice base/commerce-payments at its canonical addresses: our stand-in, or the real code if the environment
+/// variable CANONICAL_CODE names a JSON file with it.
 abstract contract CommerceFixture is UsdcFixture {
     IAuthCaptureEscrow internal constant COMMERCE = IAuthCaptureEscrow(0xBdEA0D1bcC5966192B070Fdf62aB4EF5b4420cff);
     address internal constant COLLECTOR = 0x0E3dF9510de65469C4518D7843919c0b8C7A7757;
@@ -25,8 +25,8 @@ abstract contract CommerceFixture is UsdcFixture {
         if (bytes(path).length > 0) installCode(vm.readFile(path));
     }
 
-    /// @dev An object from addresses to runtime code. Without both contracts of version 1.0, our stand-in would be tested
-    /// instead.
+    /// @dev The JSON maps addresses to runtime code. It must have both contracts of version 1.0, because otherwise our
+    /// stand-in would be tested.
     function installCode(string memory json) private {
         string[] memory addresses = vm.parseJsonKeys(json, "$");
         vm.etch(address(COMMERCE), "");

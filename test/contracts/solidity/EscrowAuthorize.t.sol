@@ -37,7 +37,7 @@ contract EscrowAuthorizeTest is EscrowFixture {
         vm.assertTrue(USDC.authorizationState(payer, nonceOf(info)), "the nonce is used");
     }
 
-    function testFuzz_theHashesAreThoseOfCommercePayments(IEscrow.PaymentInfo memory info, uint64 chain)
+    function testFuzz_theHashesEqualCommercePayments(IEscrow.PaymentInfo memory info, uint64 chain)
         public
         virtual
     {

@@ -7,10 +7,10 @@ import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {CommerceFixture} from "./CommerceFixture.sol";
 
 /// @notice An escrow deployed from the production bytecode, with signers for both sides. Hashes are computed from the
-/// published formulas, never read from the contract. A test that names another custodian is about the operator, which
-/// has the calls, errors and events of the escrow.
+/// published formulas, never read from the contract. Tests with another custodian are about the operator, which has the
+/// same calls, errors and events as the escrow.
 abstract contract EscrowFixture is CommerceFixture {
-    /// @dev Who holds the USDC: the escrow itself, or base/commerce-payments 1.0 or 1.1 for the operator.
+    /// @dev The holder of the USDC: the escrow itself, or base/commerce-payments 1.0 or 1.1 for the operator.
     enum Custodian {
         Escrow,
         Commerce,
@@ -59,7 +59,7 @@ abstract contract EscrowFixture is CommerceFixture {
         return IEscrow(create("Escrow", abi.encode(usdc, arbiter_, fees)));
     }
 
-    /// @dev Roles: the escrow that holds, its collector, USDC, the arbiter and the fee recipient.
+    /// @dev The roles are the escrow that holds, its collector, USDC, the arbiter and the fee recipient.
     function deployOperator(address[5] memory roles, bool feeIsAmount) internal returns (address) {
         return create("ArbiterOperator", abi.encode(roles, feeIsAmount));
     }
@@ -86,7 +86,7 @@ abstract contract EscrowFixture is CommerceFixture {
         return IAuthCaptureEscrow(custody()).getTokenStore(address(escrow));
     }
 
-    /// @dev What a release or a refund reverts with if the payment is not held but `got`.
+    /// @dev The error of a release or a refund of a payment that has the status `got` and is not held.
     function notHeld(IEscrow.PaymentInfo memory info, IEscrow.Status got, bool isRelease)
         internal
         view
@@ -101,7 +101,7 @@ abstract contract EscrowFixture is CommerceFixture {
         return abi.encodeWithSelector(kind, id, 0, info.maxAmount);
     }
 
-    /// @dev What a second hold of a payment reverts with that has the status `got`.
+    /// @dev The error of a second hold of a payment that has the status `got`.
     function heldAlready(IEscrow.PaymentInfo memory info, IEscrow.Status got) internal view returns (bytes memory) {
         bytes32 id = idOf(info);
         if (custodian() == Custodian.Escrow) {
@@ -110,7 +110,7 @@ abstract contract EscrowFixture is CommerceFixture {
         return abi.encodeWithSelector(AuthCaptureEscrowStandIn.PaymentAlreadyCollected.selector, id);
     }
 
-    /// @dev What a hold reverts with now, from `preApprovalExpiry` on.
+    /// @dev The error of a hold now, from `preApprovalExpiry` on.
     function holdTooLate(IEscrow.PaymentInfo memory info) internal view returns (bytes memory) {
         bytes4 kind = custodian() == Custodian.Escrow
             ? IEscrow.PreApprovalExpired.selector
@@ -118,7 +118,7 @@ abstract contract EscrowFixture is CommerceFixture {
         return abi.encodeWithSelector(kind, block.timestamp, info.preApprovalExpiry);
     }
 
-    /// @dev What a release exactly at `authorizationExpiry` reverts with.
+    /// @dev The error of a release exactly at `authorizationExpiry`.
     function releaseTooLate(IEscrow.PaymentInfo memory info) internal pure returns (bytes memory) {
         bytes4 kind = custodian() == Custodian.Escrow
             ? IEscrow.AuthorizationExpired.selector
@@ -126,7 +126,7 @@ abstract contract EscrowFixture is CommerceFixture {
         return abi.encodeWithSelector(kind, info.authorizationExpiry, info.authorizationExpiry);
     }
 
-    /// @dev Asserts that releases have earned the fee recipient this much, and that nothing else is held.
+    /// @dev Asserts that releases have earned the fee recipient this amount, and that nothing else is held.
     function assertFees(uint256 wanted) internal view {
         bool isOwed = custodian() == Custodian.Escrow;
         if (isOwed) assertOwed(FEES, wanted);

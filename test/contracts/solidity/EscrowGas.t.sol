@@ -62,7 +62,7 @@ contract EscrowGasTest is EscrowFixture {
         decide(info, isRelease, between(gas, cost / 2, cost + cost / 4));
     }
 
-    function test_aStarvedPayoutSaysSo() public {
+    function test_aStarvedPayoutReverts() public {
         IEscrow.PaymentInfo memory info = held(USD);
         makeDear(6_000_000);
         vm.assertEq(bytes32(decide(info, true, 5_900_000)), bytes32(IEscrow.PayoutStarved.selector), "the reason");
@@ -71,8 +71,8 @@ contract EscrowGasTest is EscrowFixture {
         assertStatus(info, IEscrow.Status.Released);
     }
 
-    /// @dev The guard never mistakes a genuine rejection for starvation: whatever succeeds with more gas succeeds with
-    /// this.
+    /// @dev The guard never mistakes a genuine rejection for starvation: a call that succeeds with more gas succeeds
+    /// with this amount.
     function testFuzz_aRefusedPayoutIsOwedWithAnyGasThatIsEnough(uint256 gas) public {
         IEscrow.PaymentInfo memory info = held(USD);
         setBlacklisted(MERCHANT, true);

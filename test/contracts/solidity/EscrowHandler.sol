@@ -37,7 +37,7 @@ contract EscrowHandler is EscrowLedger {
         }
         keys.push(PAYER_KEY);
         payers.push(address(new SmartWallet(payer)));
-        // A buyer that also sells, and the fee recipient as a merchant.
+        // The merchants include a buyer that also sells, and the fee recipient.
         merchants = [MERCHANT, address(0xBeef), payers[0], FEES];
         enterEvents();
     }
@@ -82,7 +82,7 @@ contract EscrowHandler is EscrowLedger {
         countCredit(info.payer);
     }
 
-    /// @dev Succeeds from 30 minutes after the hold and not before, whatever state USDC is in.
+    /// @dev Succeeds from 30 minutes after the hold and not before, in any state of USDC.
     function refundByAnybody(uint256 which, address sender) external entered {
         (bool found, IEscrow.PaymentInfo memory info) = pick(which);
         if (!found || sender == arbiter) return;
@@ -119,7 +119,7 @@ contract EscrowHandler is EscrowLedger {
         }
     }
 
-    /// @dev What no one may do: decide a payment twice, or decide it without the arbiter.
+    /// @dev Tries forbidden actions: a decision without the arbiter, and a second decision.
     function meddle(uint256 which, address sender, bytes calldata signature) external entered {
         if (infos.length == 0 || sender == arbiter) return;
         IEscrow.PaymentInfo memory info = infos[which % infos.length];
@@ -159,8 +159,8 @@ contract EscrowHandler is EscrowLedger {
         for (uint256 i = 0; i < infos.length; i++) {
             bytes32 id = idOf(infos[i]);
             (IEscrow.Status status, uint48 refundableFrom) = escrow.payments(id);
-            vm.assertTrue(status == book[id].status && status != IEscrow.Status.None, "status as the events say");
-            vm.assertEq(refundableFrom, book[id].refundableFrom, "refundableFrom as the events say");
+            vm.assertTrue(status == book[id].status && status != IEscrow.Status.None, "the status in the events");
+            vm.assertEq(refundableFrom, book[id].refundableFrom, "refundableFrom in the events");
             vm.assertEq(refundableFrom, heldAt[id] + 30 minutes, "30 minutes");
             if (status == IEscrow.Status.Held) heldSum += infos[i].maxAmount;
         }
@@ -170,13 +170,13 @@ contract EscrowHandler is EscrowLedger {
             address account = anyAccount(i);
             owedSum += escrow.owed(account);
             all += USDC.balanceOf(account);
-            vm.assertEq(escrow.owed(account), bookOwedTo[account], "owed as the events say");
-            vm.assertEq(usdcPaid[account], bookPaid[account], "paid as the events say");
+            vm.assertEq(escrow.owed(account), bookOwedTo[account], "owed in the events");
+            vm.assertEq(usdcPaid[account], bookPaid[account], "paid in the events");
         }
-        vm.assertEq(heldSum, bookHeld, "held as the events say");
-        vm.assertEq(owedSum, bookOwed, "nobody else is owed");
+        vm.assertEq(heldSum, bookHeld, "held in the events");
+        vm.assertEq(owedSum, bookOwed, "no other account is owed");
         vm.assertEq(USDC.balanceOf(address(escrow)), heldSum + owedSum + donated, "exact solvency");
-        vm.assertEq(all, minted, "nobody else was paid");
+        vm.assertEq(all, minted, "no other account was paid");
     }
 
     function countCredit(address account) private {

@@ -31,7 +31,7 @@ contract EscrowInvariantTest is RandomLives {
         handler.check();
     }
 
-    /// @dev Holds, releases, refunds, timeouts, withdrawals, credits, refusals.
+    /// @dev Columns: holds, releases, refunds, timeouts, withdrawals, credits, refusals.
     function afterInvariant() public {
         (uint256 a, uint256 b, uint256 c, uint256 d, uint256 e, uint256 f, uint256 g) = handler.moves();
         writeMoves("cache/escrow-moves.txt", [a, b, c, d, e, f, g]);

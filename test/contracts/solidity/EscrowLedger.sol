@@ -18,7 +18,7 @@ abstract contract EscrowLedger is EscrowFixture {
     uint256 internal bookOwed;
     mapping(bytes32 id => Entry) internal book;
     mapping(address account => uint256) internal bookOwedTo;
-    /// @dev What the escrow has paid each account, according to the ledger and to USDC's own events.
+    /// @dev The escrow's payments to each account, according to the ledger and to USDC's own events.
     mapping(address account => uint256) internal bookPaid;
     mapping(address account => uint256) internal usdcPaid;
 

@@ -86,7 +86,7 @@ contract EscrowPayoutTest is EscrowFixture {
         assertOwed(FEES, 0);
     }
 
-    function testFuzz_whoIsOwedNothingIsPaidNothing(address account) public {
+    function testFuzz_anAccountThatIsOwedNothingIsPaidNothing(address account) public {
         vm.assume(account != FEES);
         release(held(USD));
         vm.expectRevert(abi.encodeWithSelector(IEscrow.NothingOwed.selector, account));
@@ -130,7 +130,7 @@ contract EscrowPayoutTest is EscrowFixture {
         assertOwed(FEES, USD + USD / 100);
     }
 
-    function test_USDCThatWasSentWithoutAHoldPaysNobody() public {
+    function test_usdcSentWithoutAHoldPaysNoOne() public {
         fund(address(escrow), 5 * USD);
         IEscrow.PaymentInfo memory info = held(USD);
         release(info);

@@ -19,10 +19,10 @@ contract EscrowPromisesTest is LikelyPromises {
         return amount / 100;
     }
 
-    /// @notice A withdrawal pays the account what it is owed, whoever sends it, and nobody else.
+    /// @notice A withdrawal by any sender pays the account what it is owed, and pays no other account.
     function check_aWithdrawalIsTheAccounts(Sale memory sale, address account, address sender, address other) public {
         IEscrow.PaymentInfo memory info = held(sale);
-        usdc.answer(info.receiver, ModelUsdc.Answer.SaysNo);
+        usdc.answer(info.receiver, ModelUsdc.Answer.ReturnsFalse);
         Attempt memory by;
         (by.sender, by.time) = (ARBITER, NOW);
         if (!attempt(info, true, by)) return;
@@ -31,7 +31,7 @@ contract EscrowPromisesTest is LikelyPromises {
         (Wealth memory before, Wealth memory third) = (wealthOf(account), wealthOf(other));
         vm.prank(sender);
         (bool ok,) = address(escrow).call(abi.encodeCall(IEscrow.withdraw, (account)));
-        vm.assertTrue(ok == (before.owed > 0), "who is owed something is paid");
+        vm.assertTrue(ok == (before.owed > 0), "an account that is owed is paid");
         Wealth memory wealth = wealthOf(account);
         vm.assertTrue(wealth.owed == 0 && sum(wealth) == sum(before), "all of it, once");
         requireSame(third, other);

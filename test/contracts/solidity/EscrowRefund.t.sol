@@ -17,7 +17,7 @@ contract EscrowRefundTest is EscrowFixture {
         assertFees(0);
     }
 
-    function testFuzz_anybodyCarriesTheArbitersVerdict(address sender, bytes32 record) public {
+    function testFuzz_anyoneSubmitsTheArbitersVerdict(address sender, bytes32 record) public {
         IEscrow.PaymentInfo memory info = held(USD);
         bytes memory signature = verdict(info, false, record);
         expectEvent();
@@ -55,7 +55,7 @@ contract EscrowRefundTest is EscrowFixture {
         );
     }
 
-    /// @dev Any sender with any arguments: the payer is refunded, and the record in the event is zero.
+    /// @dev With any sender and any arguments, the payer is refunded, and the record in the event is zero.
     function testFuzz_after1800SecondsAnybodyRefunds(
         address sender,
         uint256 elapsed,

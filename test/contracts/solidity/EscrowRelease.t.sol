@@ -30,7 +30,7 @@ contract EscrowReleaseTest is EscrowFixture {
         }
     }
 
-    function testFuzz_anybodyCarriesTheArbitersVerdict(address sender, bytes32 record) public {
+    function testFuzz_anyoneSubmitsTheArbitersVerdict(address sender, bytes32 record) public {
         IEscrow.PaymentInfo memory info = held(USD);
         bytes memory signature = verdict(info, true, record);
         expectEvent();
@@ -47,7 +47,7 @@ contract EscrowReleaseTest is EscrowFixture {
         assertStatus(info, IEscrow.Status.Released);
     }
 
-    function testFuzz_nobodyElseReleases(address sender) public {
+    function testFuzz_onlyTheArbiterReleases(address sender) public {
         vm.assume(sender != arbiter);
         IEscrow.PaymentInfo memory info = held(USD);
         vm.expectRevert(abi.encodeWithSelector(IEscrow.NotArbiter.selector, sender, arbiter));

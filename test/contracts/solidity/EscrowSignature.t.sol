@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {EscrowFixture} from "./EscrowFixture.sol";
 
-/// @notice What the payer's signature commits to, and that no one else can use it.
+/// @notice The payer's signature: what it commits to, and that no one else can use it.
 contract EscrowSignatureTest is EscrowFixture {
     bytes private constant INVALID = "FiatTokenV2: invalid signature";
     IEscrow.PaymentInfo private info;
@@ -107,7 +107,7 @@ contract EscrowSignatureTest is EscrowFixture {
         refused(elsewhere);
     }
 
-    /// @dev All anyone can do with an observed signature is hold the payment.
+    /// @dev A thief with an observed signature can only hold the payment.
     function testFuzz_aStolenSignatureMovesNothing(address thief) public leavesThePaymentOpen {
         // Circle's proxy rejects calls from its admin, here the zero address, and USDC blacklists itself.
         vm.assume(thief != payee() && thief != address(0) && thief != address(USDC));

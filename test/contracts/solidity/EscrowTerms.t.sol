@@ -94,7 +94,7 @@ contract EscrowTermsTest is EscrowFixture {
         }
     }
 
-    /// @dev An amount of 1 is what base/commerce-payments would accept from anybody.
+    /// @dev base/commerce-payments would accept an amount of 1 from anybody.
     function testFuzz_7_anotherAmount(uint256 other) public {
         vm.assume(other != USD);
         pinFees();
@@ -151,7 +151,7 @@ contract EscrowTermsTest is EscrowFixture {
         assertBalance(payer, USD);
     }
 
-    /// @dev Nor do such words open a way around the 30 minutes: another id has another `refundableFrom`.
+    /// @dev Such words do not bypass the 30 minutes either, because another id has another `refundableFrom`.
     function testFuzz_wordsWithExcessBitsMoveNothingThatIsHeld(uint256 field, uint256 bit, bool byArbiter) public {
         info = held(USD);
         bytes[2] memory calls = [

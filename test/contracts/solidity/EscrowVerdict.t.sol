@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {EscrowFixture} from "./EscrowFixture.sol";
 
-/// @notice What the arbiter's signature commits to, and which signature forms are accepted.
+/// @notice The arbiter's signature: what it commits to, and which forms are accepted.
 contract EscrowVerdictTest is EscrowFixture {
     IEscrow.PaymentInfo private info;
 

@@ -35,12 +35,12 @@ abstract contract EvaluatorFixture is VerdictFixture {
         jobOf(address(1), address(0));
     }
 
-    /// @dev From the production bytecode. Bubbles up the constructor's revert.
+    /// @dev Deploys the production bytecode. Bubbles up the constructor's revert.
     function makerFor(address judge, address fees) internal returns (IArbiterEvaluator) {
         return IArbiterEvaluator(create("ArbiterEvaluator", abi.encode(judge, fees)));
     }
 
-    /// @dev A job of 1 USDC that is open and has its budget.
+    /// @dev An open job of 1 USDC with its budget.
     function jobOf(address evaluator, address hook) internal returns (uint256 job) {
         vm.prank(CLIENT);
         job = jobs.createJob(PROVIDER, evaluator, expiredAt, "a haiku", hook);
@@ -76,7 +76,7 @@ abstract contract EvaluatorFixture is VerdictFixture {
         maker.evaluate(terms, address(jobs), job, verdict, attested(verdict));
     }
 
-    /// @dev Expects a verdict to be refused with the reason.
+    /// @dev Expects a verdict to be refused for this reason.
     function refused(uint256 job, VerdictLib.Verdict memory verdict, bytes memory reason) internal {
         bytes memory signature = attested(verdict);
         vm.expectRevert(reason);

@@ -6,7 +6,7 @@ import {IArbiterEvaluator} from "../../../contracts/interfaces/IArbiterEvaluator
 import {IERC20} from "../../../contracts/interfaces/IERC20.sol";
 import {EvaluatorFixture, IJobText} from "./EvaluatorFixture.sol";
 
-/// @notice What an evaluator's address stands for, whom it obeys, and what becomes of what it is paid.
+/// @notice An evaluator's address: what it commits to, whom it obeys, and where its payments go.
 contract EvaluatorHandTest is EvaluatorFixture {
     function testFuzz_theAddressIsTheCommitment(bytes32 conditions, uint64 rejectFrom, uint256 otherTime) public {
         terms = IArbiterEvaluator.Terms(conditions, rejectFrom);
@@ -25,7 +25,7 @@ contract EvaluatorHandTest is EvaluatorFixture {
         vm.assertEq(evaluator.code.length, 45, "a minimal proxy");
         uint256 gas = gasleft();
         maker.sweep(terms, IERC20(address(USDC)));
-        // Making it again would fail and take nearly all gas that is left.
+        // Creating it again would fail and use nearly all remaining gas.
         vm.assertTrue(gas - gasleft() < 200_000, "made once");
     }
 
@@ -49,7 +49,7 @@ contract EvaluatorHandTest is EvaluatorFixture {
         vm.assertEq(USDC.balanceOf(evaluator), 0, "nothing left");
     }
 
-    /// @dev Neither a clone nor what it is a clone of obeys anybody else.
+    /// @dev A clone obeys only its maker, and so does its implementation.
     function testFuzz_aHandObeysItsMakerAlone(address sender) public {
         vm.assume(sender != address(maker));
         maker.sweep(terms, IERC20(address(USDC)));

@@ -5,11 +5,11 @@ import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {ModelUsdc} from "./ModelUsdc.sol";
 import {Promises} from "./Promises.sol";
 
-/// @notice The promises for values near those that matter: a fuzzer's own would hardly ever hold a payment.
+/// @notice The promises for values near the boundaries. Purely random values would hardly ever hold a payment.
 abstract contract LikelyPromises is Promises {
     address private constant STRANGER = 0x0000000000000000000000000000000000057a46;
 
-    /// @dev What a choice of 0 to 7 stands for.
+    /// @dev The meaning of each choice from 0 to 7.
     struct Choices {
         uint8 payer;
         uint8 receiver;
@@ -25,7 +25,7 @@ abstract contract LikelyPromises is Promises {
         vm.assertEq(vm.addr(ARBITER_KEY), ARBITER, "the arbiter");
     }
 
-    /// @dev Right terms with one field changed; without a change they are held.
+    /// @dev Correct terms with one field changed. Without a change they are held.
     function testFuzz_aHoldTakesWhatWasSigned(Choices memory choices, uint8 field, uint256 change) public {
         IEscrow.PaymentInfo memory info = terms(likely(choices, 1));
         uint256 amount = info.maxAmount;
@@ -79,7 +79,7 @@ abstract contract LikelyPromises is Promises {
     }
 
     function likely(Choices memory choices, uint256 salt) private pure returns (Sale memory) {
-        // A buyer that also sells, and the fee recipient as a merchant.
+        // The choices include a buyer that also sells, and the fee recipient as a merchant.
         address payer = address(uint160(0xB0B0 + choices.payer % 3));
         address receiver = choices.receiver % 8 == 0 ? FEES : address(uint160(0xB0B0 + choices.receiver % 4));
         uint120 amount = choices.amount % 2 == 0 ? MINIMUM + choices.amount % 300 : MINIMUM + choices.amount / 2;
@@ -97,7 +97,8 @@ abstract contract LikelyPromises is Promises {
         uint256 kind = choices.verdict % 8;
         by.hasVerdict = kind != 0;
         (by.v, by.r, by.s) = (27, keccak256(abi.encode(choices)), bytes32(uint256(choices.amount)));
-        // The right verdict half of the time; the other outcome's; one for another record; or a made-up one.
+        // The correct verdict half of the time, or else one for the other outcome, one for another record, or a random
+        // one.
         IEscrow.PaymentInfo memory info = terms(sale);
         if (kind > 3) (by.v, by.r, by.s) = vm.sign(ARBITER_KEY, digestOf(info, isRelease, record));
         if (kind == 3) (by.v, by.r, by.s) = vm.sign(ARBITER_KEY, digestOf(info, !isRelease, record));

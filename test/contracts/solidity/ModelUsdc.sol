@@ -2,23 +2,23 @@
 pragma solidity 0.8.37;
 
 /// @title ModelUsdc
-/// @notice A token small enough to prove things over. It checks no signature, so what holds over it holds whatever was
-/// signed; it keeps what it was asked to check. Any account can be made one that it refuses.
+/// @notice A token small enough for proofs. It checks no signature, so a proof over it holds for every signature. It
+/// stores the arguments of the last check, and can be set to refuse transfers to any account.
 contract ModelUsdc {
     enum Answer {
         Pays,
         Reverts,
-        SaysNo
+        ReturnsFalse
     }
 
     error Refused();
 
     mapping(address account => uint256 amount) public balanceOf;
-    /// @notice What becomes of a transfer to the account.
+    /// @notice The outcome of transfers to the account.
     mapping(address account => Answer answer) public answerTo;
     /// @notice The nonce of the last authorization.
     bytes32 public nonce;
-    /// @notice When the last authorization became valid, and when it expired.
+    /// @notice The start and the end of the last authorization's validity.
     uint256[2] public validity;
 
     function mint(address account, uint256 amount) external {
@@ -32,7 +32,7 @@ contract ModelUsdc {
     function transfer(address to, uint256 value) external returns (bool) {
         Answer wanted = answerTo[to];
         if (wanted == Answer.Reverts) revert Refused();
-        if (wanted == Answer.SaysNo) return false;
+        if (wanted == Answer.ReturnsFalse) return false;
         balanceOf[msg.sender] -= value;
         balanceOf[to] += value;
         return true;

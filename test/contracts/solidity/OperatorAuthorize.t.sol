@@ -6,13 +6,13 @@ import {IAuthCaptureEscrow} from "../../../contracts/interfaces/IAuthCaptureEscr
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {EscrowAuthorizeTest} from "./EscrowAuthorize.t.sol";
 
-/// @notice The escrow's tests of a hold, and what nobody can do with a payer's signature.
+/// @notice The escrow's tests of a hold, and limits on the use of a payer's signature.
 contract OperatorAuthorizeTest is EscrowAuthorizeTest {
     function custodian() internal pure override returns (Custodian) {
         return Custodian.Commerce;
     }
 
-    function testFuzz_theHashesAreThoseOfCommercePayments(IEscrow.PaymentInfo memory info, uint64 chain)
+    function testFuzz_theHashesEqualCommercePayments(IEscrow.PaymentInfo memory info, uint64 chain)
         public
         override
     {
@@ -22,8 +22,8 @@ contract OperatorAuthorizeTest is EscrowAuthorizeTest {
         vm.assertEq(escrow.PAYMENT_INFO_TYPEHASH(), INFO_TYPEHASH, "typehash");
     }
 
-    /// @dev Not the payer, not the merchant, not the arbiter: the escrow obeys the operator alone.
-    function testFuzz_nobodyGoesPastTheOperator(address sender) public {
+    /// @dev The escrow obeys only the operator, and not the payer, the merchant or the arbiter.
+    function testFuzz_noSenderBypassesTheOperator(address sender) public {
         vm.assume(sender != address(escrow));
         IEscrow.PaymentInfo memory info = terms(payer, USD);
         fund(payer, USD);
@@ -48,7 +48,7 @@ contract OperatorAuthorizeTest is EscrowAuthorizeTest {
         vm.assertTrue(!ok && keccak256(reason) == wanted, "InvalidSender");
     }
 
-    function test_aPaymentOfAnotherOperatorIsNoneOfOurs() public {
+    function test_anotherOperatorsPaymentIsNotFound() public {
         IEscrow.PaymentInfo memory info = terms(payer, USD);
         info.operator = STRANGER;
         fund(payer, USD);

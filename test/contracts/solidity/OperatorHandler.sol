@@ -5,8 +5,8 @@ import {SmartWallet} from "../../../contracts/dev/SmartWallet.sol";
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {OperatorFixture} from "./OperatorFixture.sol";
 
-/// @notice Every action on an operator's payments, in any order, beside a model of what each must do: an action that
-/// the model allows has to succeed, and every other one to fail.
+/// @notice Every action on an operator's payments, in any order, compared with a model. An action that the model allows
+/// must succeed, and every other one must fail.
 contract OperatorHandler is OperatorFixture {
     /// @dev How often each action actually took effect in this run.
     struct Moves {
@@ -27,7 +27,7 @@ contract OperatorHandler is OperatorFixture {
     address[] private accounts;
     mapping(bytes32 id => IEscrow.Status) private modelStatus;
     mapping(bytes32 id => uint256) private heldAt;
-    /// @dev What USDC must say, `store()` included.
+    /// @dev The expected USDC balances, including `store()`.
     mapping(address account => uint256) private modelBalance;
 
     constructor() {
@@ -54,7 +54,7 @@ contract OperatorHandler is OperatorFixture {
         amount = between(amount, MINIMUM, small ? MINIMUM + 250 : 10_000 * uint256(USD));
         if (isBlocked(payers[who]) || isBlocked(store()) || isBlocked(COLLECTOR)) return;
         IEscrow.PaymentInfo memory info = terms(payers[who], uint120(amount));
-        // A buyer that also sells, and the fee recipient as a merchant.
+        // The merchants include a buyer that also sells, and the fee recipient.
         info.receiver = [MERCHANT, address(0xBeef), payers[0], FEES][to % 4];
         fund(info.payer, amount);
         minted += amount;
@@ -65,7 +65,7 @@ contract OperatorHandler is OperatorFixture {
         heldAt[idOf(info)] = block.timestamp;
         infos.push(info);
         moves.holds++;
-        // What was held once is never held again, whatever became of it.
+        // A payment is never held a second time, at any later status.
         vm.assertTrue(!attempt(STRANGER, abi.encodeCall(IEscrow.authorize, (info, amount, COLLECTOR, signature))), "once");
     }
 
@@ -77,7 +77,7 @@ contract OperatorHandler is OperatorFixture {
         bool refuses = isRefused(info.receiver) || isRefused(FEES);
         bool may = block.timestamp < info.authorizationExpiry && !refuses;
         bytes memory data = abi.encodeCall(IEscrow.release, (info, RECORD, signature));
-        vm.assertTrue(attempt(relayed ? STRANGER : arbiter, data) == may, "a release, if the model says so");
+        vm.assertTrue(attempt(relayed ? STRANGER : arbiter, data) == may, "a release, if the model allows it");
         if (!may) return countRefusal(refuses);
         modelStatus[idOf(info)] = IEscrow.Status.Released;
         modelBalance[store()] -= info.maxAmount;
@@ -92,7 +92,7 @@ contract OperatorHandler is OperatorFixture {
         bytes memory signature = relayed ? verdict(info, false, RECORD) : bytes("");
         bool may = !isRefused(info.payer);
         bytes memory data = abi.encodeCall(IEscrow.refund, (info, RECORD, signature));
-        vm.assertTrue(attempt(relayed ? STRANGER : arbiter, data) == may, "a refund, if the model says so");
+        vm.assertTrue(attempt(relayed ? STRANGER : arbiter, data) == may, "a refund, if the model allows it");
         if (!may) return countRefusal(true);
         giveBack(info);
         moves.refunds++;
@@ -105,13 +105,13 @@ contract OperatorHandler is OperatorFixture {
         bool due = block.timestamp >= heldAt[idOf(info)] + 30 minutes;
         bool may = due && !isRefused(info.payer);
         bool ok = attempt(sender, abi.encodeCall(IEscrow.refund, (info, RECORD, "")));
-        vm.assertTrue(ok == may, "a refund by the clock, if the model says so");
+        vm.assertTrue(ok == may, "a refund by the clock, if the model allows it");
         if (!may) return countRefusal(due);
         giveBack(info);
         moves.timeouts++;
     }
 
-    /// @dev The payer's own way, past the operator, from `authorizationExpiry` on.
+    /// @dev The payer's own reclaim, which bypasses the operator from `authorizationExpiry` on.
     function reclaim(uint256 which, bool late) external {
         (bool found, IEscrow.PaymentInfo memory info) = pick(which);
         if (!found) return;
@@ -119,13 +119,13 @@ contract OperatorHandler is OperatorFixture {
         bool may = block.timestamp >= info.authorizationExpiry && !isRefused(info.payer);
         vm.prank(info.payer);
         (bool ok,) = address(COMMERCE).call(abi.encodeCall(COMMERCE.reclaim, (info)));
-        vm.assertTrue(ok == may, "the payer's own way, if the model says so");
+        vm.assertTrue(ok == may, "a reclaim, if the model allows it");
         if (!may) return countRefusal(false);
         giveBack(info);
         moves.reclaims++;
     }
 
-    /// @dev What no one may do: decide without the arbiter, decide twice, or go past the operator.
+    /// @dev Tries forbidden actions: a decision without the arbiter, a second decision, and a bypass of the operator.
     function meddle(uint256 which, address sender, bytes calldata signature) external {
         if (infos.length == 0 || sender == arbiter || sender == address(escrow)) return;
         IEscrow.PaymentInfo memory info = infos[which % infos.length];
@@ -163,18 +163,18 @@ contract OperatorHandler is OperatorFixture {
         modelBalance[to] += amount;
     }
 
-    /// @dev Checks every invariant: each account has exactly what the model says, so nobody else was paid.
+    /// @dev Checks every invariant. Each account has exactly its balance in the model, so no other account was paid.
     function check() external view {
         uint256 all;
         for (uint256 i = 0; i < accounts.length; i++) {
-            vm.assertEq(USDC.balanceOf(accounts[i]), modelBalance[accounts[i]], "as the model says");
+            vm.assertEq(USDC.balanceOf(accounts[i]), modelBalance[accounts[i]], "the balance in the model");
             all += modelBalance[accounts[i]];
         }
-        vm.assertEq(all, minted, "nobody else was paid");
+        vm.assertEq(all, minted, "no other account was paid");
         for (uint256 i = 0; i < infos.length; i++) {
             bytes32 id = idOf(infos[i]);
             (IEscrow.Status status, uint48 refundableFrom) = escrow.payments(id);
-            vm.assertTrue(status == modelStatus[id], "status as the model says");
+            vm.assertTrue(status == modelStatus[id], "the status in the model");
             vm.assertEq(refundableFrom, heldAt[id] + 30 minutes, "30 minutes after the first hold");
         }
     }
@@ -185,7 +185,7 @@ contract OperatorHandler is OperatorFixture {
         modelBalance[info.payer] += info.maxAmount;
     }
 
-    /// @dev What USDC refuses can be retried: the payment stays held.
+    /// @dev A refusal by USDC can be retried, because the payment stays held.
     function countRefusal(bool byUsdc) private {
         if (byUsdc) moves.retries++;
         else moves.refusals++;

@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {OperatorHandler} from "./OperatorHandler.sol";
 import {RandomLives} from "./RandomLives.sol";
 
-/// @notice Random sequences of calls to the operator and past it. Every balance must be exact after every call.
+/// @notice Random sequences of calls to the operator and around it. Every balance must be exact after every call.
 contract OperatorInvariantTest is RandomLives {
     OperatorHandler private handler;
 
@@ -31,7 +31,7 @@ contract OperatorInvariantTest is RandomLives {
         handler.check();
     }
 
-    /// @dev Holds, releases, refunds, timeouts, reclaims, retries, refusals.
+    /// @dev Columns: holds, releases, refunds, timeouts, reclaims, retries, refusals.
     function afterInvariant() public {
         (uint256 a, uint256 b, uint256 c, uint256 d, uint256 e, uint256 f, uint256 g) = handler.moves();
         writeMoves("cache/operator-moves.txt", [a, b, c, d, e, f, g]);

@@ -6,7 +6,8 @@ import {Eip3009CollectorStandIn} from "../../../contracts/dev/Eip3009CollectorSt
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {LikelyPromises} from "./LikelyPromises.sol";
 
-/// @notice Over our stand-in of base/commerce-payments: what the real one promises is its own to prove.
+/// @notice Uses our stand-in of base/commerce-payments. Proofs of the real contract's promises are not part of this
+/// project.
 contract OperatorPromisesTest is LikelyPromises {
     address private constant MULTICALL3 = 0xcA11bde05977b3631167028862bE2a173976CA11;
 

@@ -59,7 +59,7 @@ contract OperatorRefundTest is EscrowRefundTest {
         assertBalance(store(), 1001 * uint256(USD));
     }
 
-    /// @dev Nobody is owed anything: the decision waits until USDC pays.
+    /// @dev The operator keeps no debts, so the decision waits until USDC pays.
     function test_aRefundThatUsdcRefusesCanBeRetried() public {
         IEscrow.PaymentInfo memory info = held(USD);
         bytes memory signature = verdict(info, false, RECORD);
@@ -72,7 +72,7 @@ contract OperatorRefundTest is EscrowRefundTest {
         assertBalance(payer, USD);
     }
 
-    /// @dev The one way past the operator, to the payer alone.
+    /// @dev The only way around the operator, and only for the payer.
     function test_fromAuthorizationExpiryOnThePayerTakesTheAmountBack() public {
         IEscrow.PaymentInfo memory info = held(USD);
         vm.warp(info.authorizationExpiry - 1);

@@ -10,7 +10,7 @@ contract OperatorReleaseTest is EscrowReleaseTest {
         return Custodian.Commerce;
     }
 
-    /// @dev The escrow that holds the payments knows none with different terms, or refuses the terms.
+    /// @dev The escrow that holds the payments has none with different terms, or refuses the terms.
     function testFuzz_noFieldCanBeChangedAfterwards(uint256 field, uint256 change) public override {
         IEscrow.PaymentInfo memory info = held(USD);
         IEscrow.PaymentInfo memory other = changed(info, field, change);
@@ -22,7 +22,7 @@ contract OperatorReleaseTest is EscrowReleaseTest {
         assertBalance(store(), 1001 * uint256(USD));
     }
 
-    /// @dev Nobody is owed anything: the decision waits until USDC pays.
+    /// @dev The operator keeps no debts, so the decision waits until USDC pays.
     function test_aReleaseThatUsdcRefusesCanBeRetried() public {
         IEscrow.PaymentInfo memory info = held(USD);
         bytes memory signature = verdict(info, true, RECORD);
@@ -42,7 +42,7 @@ contract OperatorReleaseTest is EscrowReleaseTest {
         assertFees(USD / 100);
     }
 
-    /// @dev A merchant that USDC refuses is not paid, and the buyer gets everything back by the clock.
+    /// @dev A merchant that USDC refuses is not paid, and the buyer gets the full amount back by the clock.
     function test_theTimeoutWorksForABlacklistedMerchantAndFeeRecipient() public {
         IEscrow.PaymentInfo memory info = held(USD);
         setBlacklisted(MERCHANT, true);

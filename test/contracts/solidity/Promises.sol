@@ -5,12 +5,12 @@ import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {ModelUsdc} from "./ModelUsdc.sol";
 import {Vm} from "./Vm.sol";
 
-/// @notice What the escrow and the operator promise, as properties. Halmos proves each `check_` function for all values
-/// (`npm run prove`); Hardhat's fuzzer calls the same functions with likely ones. The bytecode is the deployed one, the
-/// token a model: it takes the payer's word for granted, so only accounts that sign nothing are ruled out as payers.
-/// A function of two outcomes says nothing about the one that reverts: then nothing has changed.
+/// @notice The promises of the escrow and the operator, as properties. Halmos proves each `check_` function for all
+/// values (`npm run prove`), and Hardhat's fuzzer calls the same functions with likely ones. The bytecode is the
+/// deployed one, and the token is a model that accepts every signature, so only accounts that cannot sign are excluded
+/// as payers. If a call reverts, its property holds trivially because nothing has changed.
 abstract contract Promises {
-    /// @dev What varies between sales.
+    /// @dev The terms that differ between sales.
     struct Sale {
         address payer;
         address receiver;
@@ -19,7 +19,7 @@ abstract contract Promises {
         uint256 salt;
     }
 
-    /// @dev A call that may end a payment, and when it is made.
+    /// @dev A call that may end a payment, and its time.
     struct Attempt {
         address sender;
         bytes32 record;
@@ -30,7 +30,7 @@ abstract contract Promises {
         uint48 time;
     }
 
-    /// @dev What somebody has: USDC, and what the escrow owes.
+    /// @dev An account's USDC, and the escrow's debt to it.
     struct Wealth {
         uint256 balance;
         uint256 owed;
@@ -65,13 +65,14 @@ abstract contract Promises {
     /// @dev Sets `escrow`, `custody` and `payee`.
     function install() internal virtual;
 
-    /// @dev Whether the contract keeps what the token refuses to pay.
+    /// @dev Returns whether the contract keeps amounts that the token refuses to pay.
     function owes() internal pure virtual returns (bool);
 
-    /// @dev A hundredth, rounded down, in the order in which it is calculated: solvers do not see that it is the same.
+    /// @dev A hundredth, rounded down, in the contract's order of operations, because solvers do not see that other
+    /// orders are equal.
     function feeOf(uint256 amount) internal pure virtual returns (uint256);
 
-    /// @notice A hold takes exactly the signed amount from the payer, for terms that keep the published rules.
+    /// @notice A hold takes exactly the signed amount from the payer, for terms that follow the published rules.
     function check_aHoldTakesWhatWasSigned(
         IEscrow.PaymentInfo memory info,
         uint256 amount,
@@ -88,7 +89,7 @@ abstract contract Promises {
         if (!ok) return;
         vm.assertEq(usdc.balanceOf(info.payer), 0, "taken from the payer");
         vm.assertEq(usdc.balanceOf(custody), before + amount, "held");
-        vm.assertEq(usdc.balanceOf(other), others, "nobody else pays or is paid");
+        vm.assertEq(usdc.balanceOf(other), others, "no other account pays or is paid");
         vm.assertTrue(amount == info.maxAmount && amount >= MINIMUM, "the amount");
         vm.assertTrue(info.operator == address(escrow) && info.token == address(usdc), "operator and token");
         vm.assertTrue(info.minFeeBps == 100 && info.maxFeeBps == 100 && info.feeReceiver == FEES, "the fee");
@@ -101,8 +102,8 @@ abstract contract Promises {
         vm.assertTrue(usdc.validity(0) == 0 && usdc.validity(1) == info.preApprovalExpiry, "as long as it was signed for");
     }
 
-    /// @notice The arbiter alone releases, before the authorization ends: the fee to its recipient, the rest to the
-    /// merchant, and nothing to anybody else.
+    /// @notice Only the arbiter releases, before the authorization ends. The fee goes to its recipient, the rest to the
+    /// merchant, and nothing to any other account.
     function check_aReleaseIsTheArbiters(Sale memory sale, Attempt memory by, ModelUsdc.Answer answer, address other)
         public
     {
@@ -127,10 +128,10 @@ abstract contract Promises {
         requireSame(third, other);
         uint256 owed = wealthOf(info.receiver).owed - receiver.owed;
         if (info.receiver != FEES) owed += fees.owed;
-        vm.assertEq(before - usdc.balanceOf(custody) + owed, info.maxAmount, "what is not paid is still there");
+        vm.assertEq(before - usdc.balanceOf(custody) + owed, info.maxAmount, "the unpaid amount remains");
     }
 
-    /// @notice Before minute 30 the arbiter alone refunds, and from then on anyone: all of it, to the payer.
+    /// @notice Before minute 30 only the arbiter refunds, and from then on anyone. The payer gets the full amount.
     function check_aRefundIsThePayers(Sale memory sale, Attempt memory by, ModelUsdc.Answer answer, address other)
         public
     {
@@ -145,10 +146,10 @@ abstract contract Promises {
         vm.assertEq(sum(wealthOf(info.payer)) - sum(payer), info.maxAmount, "all of it");
         requireSame(third, other);
         uint256 owed = wealthOf(info.payer).owed - payer.owed;
-        vm.assertEq(before - usdc.balanceOf(custody) + owed, info.maxAmount, "what is not paid is still there");
+        vm.assertEq(before - usdc.balanceOf(custody) + owed, info.maxAmount, "the unpaid amount remains");
     }
 
-    /// @notice From minute 30 on, nothing and nobody keeps the payer's money: anyone's refund works, if USDC pays.
+    /// @notice From minute 30 on, anyone's refund returns the payer's money, if USDC pays.
     function check_fromMinute30AnybodyRefunds(Sale memory sale, address sender, uint48 time) public {
         IEscrow.PaymentInfo memory info = held(sale);
         vm.assume(time >= NOW + 30 minutes);
@@ -158,7 +159,7 @@ abstract contract Promises {
         vm.assertEq(usdc.balanceOf(info.payer), info.maxAmount, "all of it");
     }
 
-    /// @notice What has ended is over, for the arbiter too: no second end, and no second hold.
+    /// @notice An ended payment is final, for the arbiter too. It cannot end or be held again.
     function check_aPaymentEndsOnce(Sale memory sale, bool released, uint8 again, Attempt memory by) public {
         IEscrow.PaymentInfo memory info = held(sale);
         Attempt memory first;
@@ -176,7 +177,7 @@ abstract contract Promises {
         requireEnded(info, released ? IEscrow.Status.Released : IEscrow.Status.Refunded);
     }
 
-    /// @notice The end of one payment leaves every other one as it was, and its money where it is.
+    /// @notice The end of one payment leaves every other payment and its money unchanged.
     function check_otherPaymentsStay(Sale memory sale, Sale memory another, bool isRelease) public {
         IEscrow.PaymentInfo memory info = held(sale);
         bytes32 other = idOf(terms(another));
@@ -189,9 +190,10 @@ abstract contract Promises {
         vm.assertTrue(usdc.balanceOf(custody) >= another.amount, "its money is there");
     }
 
-    /// @dev What never pays by saying so is a matter of the escrow that holds: the stand-in leaves it out.
+    /// @dev The stand-in does not model a token that returns false, because the escrow that holds the payment handles
+    /// it.
     function possible(ModelUsdc.Answer answer) private pure returns (ModelUsdc.Answer) {
-        return answer == ModelUsdc.Answer.SaysNo && !owes() ? ModelUsdc.Answer.Reverts : answer;
+        return answer == ModelUsdc.Answer.ReturnsFalse && !owes() ? ModelUsdc.Answer.Reverts : answer;
     }
 
     /// @dev Deploys the production bytecode.
@@ -220,7 +222,7 @@ abstract contract Promises {
         });
     }
 
-    /// @dev A payment of a payer who had just enough; terms that are refused are no case.
+    /// @dev A held payment by a payer with exactly its amount. Refused terms are skipped.
     function held(Sale memory sale) internal returns (IEscrow.PaymentInfo memory info) {
         info = terms(sale);
         vm.assume(signs(info.payer));
@@ -229,7 +231,7 @@ abstract contract Promises {
         vm.assume(ok);
     }
 
-    /// @dev Contracts of ours, and the model, sign no authorization.
+    /// @dev Returns false for our contracts and the model, which sign no authorization.
     function signs(address account) internal view returns (bool) {
         return account != custody && account != payee && account != address(escrow) && account != address(usdc);
     }
@@ -246,7 +248,7 @@ abstract contract Promises {
         );
     }
 
-    /// @dev Whether the arbiter calls, or has signed this very decision.
+    /// @dev Returns whether the arbiter calls, or has signed this decision.
     function isArbiters(IEscrow.PaymentInfo memory info, bool isRelease, Attempt memory by)
         internal
         view

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {Vm} from "./Vm.sol";
 
-/// @notice What the fuzzer of random sequences asks for, and the record of what they did.
+/// @notice The callbacks of the fuzzer of random sequences, and the record of their moves.
 abstract contract RandomLives {
     struct FuzzSelector {
         address addr;
@@ -12,7 +12,7 @@ abstract contract RandomLives {
 
     Vm private constant vm = Vm(0x7109709ECfa91a80626fF3989D68f67F5b1DD12D);
 
-    /// @dev The contract that the fuzzer calls, and its functions; listing one twice doubles its weight.
+    /// @dev The contract that the fuzzer calls, and its functions. Listing one twice doubles its weight.
     function handled() internal view virtual returns (address handler, bytes4[] memory selectors);
 
     function targetContracts() public view returns (address[] memory targets) {
@@ -25,7 +25,7 @@ abstract contract RandomLives {
         (targets[0].addr, targets[0].selectors) = handled();
     }
 
-    /// @dev One line a run: how often each move took effect.
+    /// @dev Writes one line per run with the number of times that each move took effect.
     function writeMoves(string memory path, uint256[7] memory counts) internal {
         string memory line = vm.toString(counts[0]);
         for (uint256 i = 1; i < counts.length; i++) {

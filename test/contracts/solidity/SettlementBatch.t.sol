@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {ISettlementBatch} from "../../../contracts/interfaces/ISettlementBatch.sol";
 import {SettlementBatchFixture} from "./SettlementBatchFixture.sol";
 
-/// @notice How items are read, and what the masks say.
+/// @notice Parsing of items, and the meaning of the masks.
 contract SettlementBatchTest is SettlementBatchFixture {
     uint256 private constant ITEM_LENGTH = 134;
 
@@ -28,7 +28,7 @@ contract SettlementBatchTest is SettlementBatchFixture {
         vm.assertEq(USDC.balanceOf(item.from), 0, "the payer's USDC");
     }
 
-    /// @dev Neighboring fields of one word, each all ones beside the least of the others.
+    /// @dev Neighboring fields of one word: each is all ones next to the least values of the others.
     function test_theGreatestValueAndTimes() public {
         uint40 end = type(uint40).max;
         Item[] memory items = new Item[](2);
@@ -122,7 +122,7 @@ contract SettlementBatchTest is SettlementBatchFixture {
         vm.assertEq(eventsOfBatch(), 1, "one event");
     }
 
-    function testFuzz_theMasksSayWhatFailedAndWhy(uint256 broken, uint256 withCode) public {
+    function testFuzz_theMasksShowWhatFailedAndWhy(uint256 broken, uint256 withCode) public {
         Item[] memory items = payments(8);
         (broken, withCode) = (broken & 0xff, withCode & 0xff);
         for (uint256 i = 0; i < items.length; i++) {

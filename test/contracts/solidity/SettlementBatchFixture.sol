@@ -32,7 +32,7 @@ abstract contract SettlementBatchFixture is UsdcFixture {
         vm.etch(address(BATCH), vm.parseBytes(fieldOf(artifact, ".deployedBytecode")));
     }
 
-    /// @dev A signed payment from an account that holds just enough.
+    /// @dev A signed payment from an account that holds exactly its amount.
     function paymentOf(uint256 key, uint64 value) internal returns (Item memory item) {
         item = unsigned(key, value);
         fund(item.from, value);
@@ -47,7 +47,7 @@ abstract contract SettlementBatchFixture is UsdcFixture {
         item.nonce = keccak256(abi.encode(++lastNonce));
     }
 
-    /// @dev Payments of one dollar each, from as many accounts.
+    /// @dev Payments of one dollar each, from different accounts.
     function payments(uint256 count) internal returns (Item[] memory items) {
         items = new Item[](count);
         for (uint256 i = 0; i < count; i++) {
@@ -107,7 +107,7 @@ abstract contract SettlementBatchFixture is UsdcFixture {
         return USDC.authorizationState(item.from, item.nonce);
     }
 
-    /// @dev All items are used but those in the mask, and the payee holds their sum.
+    /// @dev Asserts that all items except those in the mask are used, and that the payee holds their sum.
     function assertUnsettled(Item[] memory items, uint256 mask) internal view {
         uint256 sum = 0;
         for (uint256 i = 0; i < items.length; i++) {

@@ -4,10 +4,10 @@ pragma solidity 0.8.37;
 import {ISettlementBatch} from "../../../contracts/interfaces/ISettlementBatch.sol";
 import {SettlementBatchFixture} from "./SettlementBatchFixture.sol";
 
-/// @notice Whoever sets the gas limit of the transaction must not decide with it which payments fail.
+/// @notice The sender's gas limit must not decide which payments fail.
 contract SettlementBatchGasTest is SettlementBatchFixture {
     address private constant TOKEN = 0x00000000000000000000000000000000707e4000;
-    /// @dev INVALID: uses up what it is given.
+    /// @dev INVALID, which uses up all gas that it gets.
     bytes private constant BURNER = hex"fe";
 
     function call(address token, uint256 cap, bytes memory items, uint256 gas)

@@ -18,7 +18,7 @@ contract SettlementBatchHoldTest is EscrowFixture {
     ISettlementBatch private constant BATCH = ISettlementBatch(0x0000000000000000000000000000000000Ba7C4E);
     address private constant IMPLEMENTATION = 0x00000000000000000000000000000000BAD00001;
     uint256 private constant GAS_CAP = 200_000;
-    /// @dev What a skipped payer, or the work around a call, may cost.
+    /// @dev The gas limit of a skipped payer, and of the work around a call.
     uint256 private constant SMALL = 7_000;
 
     IEscrow.PaymentInfo[] private infos;
@@ -29,7 +29,7 @@ contract SettlementBatchHoldTest is EscrowFixture {
         vm.etch(address(BATCH), vm.parseBytes(fieldOf(artifact, ".deployedBytecode")));
     }
 
-    /// @dev Signed holds of one dollar, from as many accounts.
+    /// @dev Signed holds of one dollar each, from different accounts.
     function signedHolds(uint256 count) private returns (bytes[] memory calls) {
         calls = new bytes[](count);
         delete infos;
@@ -49,7 +49,7 @@ contract SettlementBatchHoldTest is EscrowFixture {
         return BATCH.hold(address(escrow), GAS_CAP, calls);
     }
 
-    /// @dev All are held but those in the mask, and the batch keeps nothing.
+    /// @dev Asserts that all payments except those in the mask are held, and that the batch keeps nothing.
     function assertUnheld(uint256 mask) private view {
         uint256 sum = 0;
         for (uint256 i = 0; i < infos.length; i++) {
@@ -66,7 +66,7 @@ contract SettlementBatchHoldTest is EscrowFixture {
         vm.etch(account, abi.encodePacked(hex"ef0100", IMPLEMENTATION));
     }
 
-    function testFuzz_everyHoldIsMadeWhoeverSendsThem(address sender, uint256 count) public {
+    function testFuzz_everyHoldIsMadeForAnySender(address sender, uint256 count) public {
         count = between(count, 1, 8);
         bytes[] memory calls = signedHolds(count);
         vm.recordLogs();
@@ -81,7 +81,7 @@ contract SettlementBatchHoldTest is EscrowFixture {
         }
     }
 
-    function testFuzz_theMasksSayWhatFailedAndWhy(uint256 broken, uint256 withCode) public {
+    function testFuzz_theMasksShowWhatFailedAndWhy(uint256 broken, uint256 withCode) public {
         bytes[] memory calls = signedHolds(8);
         (broken, withCode) = (broken & 0xff, withCode & 0xff);
         for (uint256 i = 0; i < 8; i++) {
@@ -165,7 +165,7 @@ contract SettlementBatchHoldTest is EscrowFixture {
         BATCH.hold(address(escrow), type(uint256).max / 64, calls);
     }
 
-    /// @dev Anything else would be called for nobody's signature.
+    /// @dev Any other function could be called without a signature.
     function testFuzz_onlyAuthorizeIsCalled(bytes4 selector) public {
         vm.assume(selector != IEscrow.authorize.selector);
         bytes[] memory calls = signedHolds(2);
@@ -191,7 +191,7 @@ contract SettlementBatchHoldTest is EscrowFixture {
         }
     }
 
-    /// @dev A payer with dirty bits is no payer: the escrow refuses what the batch has looked at.
+    /// @dev A payer with dirty bits is refused by the escrow, even if the batch has looked at the clean address.
     function test_aPayerWithDirtyBitsIsRefused() public {
         bytes[] memory calls = signedHolds(2);
         calls[0][36] = 0x01;
@@ -217,6 +217,6 @@ contract SettlementBatchHoldTest is EscrowFixture {
         hold(more);
         vm.recordLogs();
         hold(new bytes[](0));
-        vm.assertEq(vm.getRecordedLogs().length, 0, "nothing for nobody");
+        vm.assertEq(vm.getRecordedLogs().length, 0, "no events without holds");
     }
 }

@@ -15,7 +15,7 @@ enum Attack {
     Reenter
 }
 
-/// @notice A wallet, or a token, that does what it likes with the gas that it is given.
+/// @notice A hostile wallet or token that can use its gas in any way.
 contract Hostile {
     uint256 private constant BOMB_BYTES = 1_000_000;
 
@@ -46,11 +46,11 @@ contract Hostile {
     }
 }
 
-/// @notice Payers and tokens whose code attacks the batch: their neighbors settle, and what they cost is bounded.
+/// @notice Payers and tokens whose code attacks the batch: other payments still settle, and the cost is bounded.
 contract SettlementBatchHostileTest is SettlementBatchFixture {
     address private constant TOKEN = 0x00000000000000000000000000000000707e4000;
     address private constant IMPLEMENTATION = 0x00000000000000000000000000000000BAD00001;
-    /// @dev What a skipped payer, or the work around a call, may cost.
+    /// @dev The gas limit of a skipped payer, and of the work around a call.
     uint256 private constant SMALL = 6_000;
 
     function hostileAt(address account) private returns (Hostile) {
@@ -58,7 +58,7 @@ contract SettlementBatchHostileTest is SettlementBatchFixture {
         return Hostile(account);
     }
 
-    /// @dev An account that delegates to the code (EIP-7702).
+    /// @dev Makes an account delegate to the code (EIP-7702).
     function delegate(address account, Attack attack) private {
         hostileAt(IMPLEMENTATION);
         vm.etch(account, abi.encodePacked(hex"ef0100", IMPLEMENTATION));
@@ -80,7 +80,7 @@ contract SettlementBatchHostileTest is SettlementBatchFixture {
         vm.assertTrue(settleAlone(item), "USDC takes the code's word for the signature");
     }
 
-    /// @dev Simulated while it was an ordinary account, mined when it no longer is.
+    /// @dev The payer was an ordinary account in the simulation and has code when it is mined.
     function test_noCallIsMadeForAPayerThatHasCodeByThen() public {
         for (uint256 attack = 0; attack <= uint256(type(Attack).max); attack++) {
             uint256 clean = vm.snapshotState();
@@ -116,7 +116,7 @@ contract SettlementBatchHostileTest is SettlementBatchFixture {
         assertMasks(failed, 1, skipped, 1);
     }
 
-    function test_whateverTheCalleeDoesItUsesNoMoreThanTheCap() public {
+    function test_aCalleeNeverUsesMoreThanTheCap() public {
         uint256 cap = 3_000_000;
         Hostile token = hostileAt(TOKEN);
         bytes memory items = packed(payments(3));
@@ -131,7 +131,7 @@ contract SettlementBatchHostileTest is SettlementBatchFixture {
         }
     }
 
-    /// @dev In each of its calls the token tries to settle two payments of USDC, of which one is in order.
+    /// @dev In each of its calls the token tries to settle two payments of USDC, one of which is valid.
     function test_aCallThatEntersAgainChangesNothingForTheOthers() public {
         Item[] memory items = payments(4);
         Item[] memory inner = new Item[](2);
@@ -150,7 +150,7 @@ contract SettlementBatchHostileTest is SettlementBatchFixture {
         assertMasks(failed, 1 | 2, skipped, 0);
     }
 
-    /// @dev The bomb itself takes 2.1 million gas; whoever copied it would pay for it again.
+    /// @dev The bomb itself uses 2.1 million gas, and copying its data would cost as much again.
     function test_returnDataIsNotCopied() public {
         Hostile token = hostileAt(TOKEN);
         bytes memory item = packed(paymentOf(PAYER_KEY, USD));

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {SettlementBatchFixture} from "./SettlementBatchFixture.sol";
 
-/// @notice A batch does what its calls do one by one: the same balances, the same authorizations used.
+/// @notice A batch has the same effect as its calls one by one: the same balances and used authorizations.
 contract SettlementBatchSinglesTest is SettlementBatchFixture {
     uint256 private constant PAYERS = 4;
     uint256 private constant MOST = 8;
@@ -14,7 +14,7 @@ contract SettlementBatchSinglesTest is SettlementBatchFixture {
         return random % count;
     }
 
-    /// @dev Half of them are in order; the others have every defect that USDC refuses, and some that it does not.
+    /// @dev Half of the items are valid. The others have every defect that USDC refuses, and some that it does not.
     function drawItem(Item memory before) private returns (Item memory item) {
         uint256 key = PAYER_KEY + draw(PAYERS);
         item = unsigned(key, uint64(draw(2 * USD)));

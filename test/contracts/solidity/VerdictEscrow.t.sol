@@ -6,7 +6,7 @@ import {IERC20} from "../../../contracts/interfaces/IERC20.sol";
 import {VerdictEscrow} from "../../../contracts/examples/VerdictEscrow.sol";
 import {VerdictEscrowFixture} from "./VerdictEscrowFixture.sol";
 
-/// @notice What verdicts do to a deal of the example escrow, and what no one can do.
+/// @notice Effects of verdicts on a deal of the example escrow, and forbidden actions.
 contract VerdictEscrowTest is VerdictEscrowFixture {
     bytes32 private deal;
     uint64 private deadline;
@@ -17,7 +17,7 @@ contract VerdictEscrowTest is VerdictEscrowFixture {
         deadline = uint64(block.timestamp) + TERM;
     }
 
-    function testFuzz_aReleasePaysThePayeeWhoeverCarriesIt(address carrier, uint64 wait) public {
+    function testFuzz_aReleasePaysThePayeeForAnySender(address carrier, uint64 wait) public {
         vm.warp(block.timestamp + between(wait, 0, 60 days));
         expectEvent();
         emit VerdictEscrow.Released(deal, PAYEE, USD, "0123456789abcdef");
@@ -163,7 +163,7 @@ contract VerdictEscrowTest is VerdictEscrowFixture {
         takenBackFrom(deadline + 30 days);
     }
 
-    /// @dev Only the payer can take the amount back, and not a second earlier.
+    /// @dev Asserts that only the payer can take the amount back, and not a second earlier.
     function takenBackFrom(uint64 time) private {
         vm.assertEq(refundableFromOf(deal), time, "refundableFrom");
         vm.warp(time - 1);
@@ -193,7 +193,7 @@ contract VerdictEscrowTest is VerdictEscrowFixture {
         assertBalances(USD, USD, 0);
     }
 
-    function test_aPayoutThatUsdcRefusesIsTriedAgainAndHoldsUpNobody() public {
+    function test_aRefusedPayoutCanBeRetriedAndBlocksNoOtherDeal() public {
         bytes32 other = opened(2 * USD, 2);
         VerdictLib.Verdict memory verdict = verdictOf(RELEASE, deal);
         bytes memory signature = attested(verdict);

@@ -6,7 +6,7 @@ import {VerdictEscrow} from "../../../contracts/examples/VerdictEscrow.sol";
 import {VerdictEscrowFixture} from "./VerdictEscrowFixture.sol";
 
 /// @notice Random sequences of moves on a few deals, checked against a simple model: a move succeeds exactly when the
-/// model says so, and the escrow's balance always equals the sum of open amounts.
+/// model allows it, and the escrow's balance always equals the sum of open amounts.
 contract VerdictEscrowLivesTest is VerdictEscrowFixture {
     uint256 private constant DEALS = 3;
     uint256 private constant MOVES = 24;
@@ -34,7 +34,7 @@ contract VerdictEscrowLivesTest is VerdictEscrowFixture {
     }
 
     /// forge-config: default.fuzz.runs = 64
-    function testFuzz_everyLifeEndsAsTheModelSaysAndTheBooksAreExact(uint256 seed) public {
+    function testFuzz_everyLifeMatchesTheModelAndTheBooksAreExact(uint256 seed) public {
         for (uint256 i = 0; i < MOVES; i++) {
             seed = uint256(keccak256(abi.encode(seed)));
             move(seed);
@@ -57,7 +57,7 @@ contract VerdictEscrowLivesTest is VerdictEscrowFixture {
     function takeBack(uint256 i) private {
         vm.prank(PAYER);
         (bool ok,) = address(escrow).call(abi.encodeCall(VerdictEscrow.takeBack, (deals[i])));
-        vm.assertTrue(ok == (isUnsettled(i) && block.timestamp >= wayBack[i]), "taken back as the model says");
+        vm.assertTrue(ok == (isUnsettled(i) && block.timestamp >= wayBack[i]), "taken back if the model allows it");
         if (ok) settle(i, VerdictEscrow.Status.Refunded);
     }
 
@@ -67,7 +67,7 @@ contract VerdictEscrowLivesTest is VerdictEscrowFixture {
         (bool ok,) = address(escrow).call(abi.encodeCall(VerdictEscrow.execute, (verdict, attested(verdict))));
         bool counts = age <= 1 days && (outcome == RELEASE || verdict.issuedAt >= deadlines[i]);
         if (outcome == ESCALATE) counts = counts && model[i] == VerdictEscrow.Status.Open;
-        vm.assertTrue(ok == (isUnsettled(i) && counts), "executed as the model says");
+        vm.assertTrue(ok == (isUnsettled(i) && counts), "executed if the model allows it");
         if (!ok) return;
         if (outcome == RELEASE) settle(i, VerdictEscrow.Status.Released);
         else if (outcome == REFUND) settle(i, VerdictEscrow.Status.Refunded);

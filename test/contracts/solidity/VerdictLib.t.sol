@@ -26,7 +26,7 @@ contract VerdictReader {
     }
 }
 
-/// @notice What the arbiter's attestation commits to, which signature forms are accepted, and for how long.
+/// @notice The arbiter's attestation: what it commits to, which signature forms are accepted, and for how long.
 contract VerdictLibTest is VerdictFixture {
     /// @dev A verdict with a raw outcome: the fuzzer would generate out-of-range enum values.
     struct Fields {
@@ -58,7 +58,7 @@ contract VerdictLibTest is VerdictFixture {
         reader.check(verdict, signature, arbiter, MAX_AGE);
     }
 
-    /// @dev Expects NotArbiter, whatever the signature recovers to.
+    /// @dev Expects NotArbiter for any signer that the signature recovers to.
     function refused(VerdictLib.Verdict memory other, bytes memory signature) private view {
         try reader.check(other, signature, arbiter, MAX_AGE) {
             vm.assertTrue(false, "another verdict is refused");
@@ -161,7 +161,7 @@ contract VerdictLibTest is VerdictFixture {
         refused(abi.encodePacked(r, greatest + 1, uint8(27)), address(0));
     }
 
-    /// @dev A malformed signature recovers to zero: an unset arbiter must not make every signature valid.
+    /// @dev A malformed signature recovers to zero, so an unset arbiter must not make every signature valid.
     function testFuzz_anArbiterOfZeroHasNoVerdicts(bytes calldata signature) public {
         arbiter = address(0);
         vm.assume(signature.length != 65);
@@ -193,7 +193,7 @@ contract VerdictLibTest is VerdictFixture {
         accepted(signature);
     }
 
-    /// @dev A forged verdict fails with NotArbiter, whatever its date.
+    /// @dev A forged verdict fails with NotArbiter at any date.
     function test_theSignatureIsCheckedBeforeTheDate() public {
         bytes memory signature = signed(ARBITER_KEY + 1, digestFor(verdict, CHAIN));
         vm.warp(block.timestamp + MAX_AGE + 1);
