@@ -1,14 +1,14 @@
 const ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
-/** Digits taken at once: a byte times 58³ is a small number. */
+/** The number of digits processed per step: a byte times 58³ is a small number. */
 const CHUNK = 3;
 
-/** The bytes of base58btc text, or null if it is not valid or would not be `length` bytes. */
+/** Returns the bytes of base58btc text, or null if the text is invalid or does not decode to `length` bytes. */
 export function base58(text: string, length: number): Uint8Array<ArrayBuffer> | null {
-  // A byte takes at most 1.37 digits, so longer text is rejected without any arithmetic.
+  // A byte takes at most 1.37 digits, so longer text is rejected before any arithmetic.
   if (text.length > length * 1.4 + 1) return null;
   const bytes = new Uint8Array(length);
-  // All bytes before it are zero so far.
+  // The index of the first nonzero byte.
   let first = length;
   for (let start = 0; start < text.length; start += CHUNK) {
     let carry = 0;

@@ -1,22 +1,22 @@
 import { quote } from "./refusal.ts";
 import { isObject, type Json, type JsonObject } from "./strict-json.ts";
 
-/** What a signed document says, and about whom. */
+/** The claims of a signed document, and their subject. */
 export interface Claims {
   readonly kind: "wallet" | "seller" | "certificate" | "verdict" | "evaluation" | "settlement" | "log" | "unknown";
-  /** The one wallet that it is about, in lower case; null if it is about none, or about several. */
+  /** The one wallet that the document is about, in lowercase; null if it is about several or none. */
   readonly wallet: string | null;
-  /** In words, such as `wallet 0x…`. */
+  /** The subject in words, such as `wallet 0x…`. */
   readonly about: string;
-  /** In a few words, such as `not verified: FAIL in scam`. */
+  /** The result in a few words, such as `not verified: FAIL in scam`. */
   readonly summary: string;
-  /** More of what it says, a line each. */
+  /** Further claims, one per line. */
   readonly details: readonly string[];
 }
 
 /**
- * Reads what a document of the service says. It decides nothing about the signature: pass the `document` of a report whose
- * signature is valid.
+ * Reads the claims of a document of the service. This does not check the signature: pass the `document` of a report
+ * whose signature is valid.
  */
 export function claimsOf(document: JsonObject): Claims {
   const { type } = document;
@@ -28,8 +28,8 @@ export function claimsOf(document: JsonObject): Claims {
 }
 
 /**
- * Whether a wallet or a seller is verified, in words, by its credential's subject or its verification record: `verified`, where
- * that holds only on a test network, or why it is not.
+ * Returns whether a wallet or a seller is verified, in words, from its credential's subject or its verification record:
+ * `verified`, `verified on the test network …`, or the reason why not.
  */
 export function standingOf(subject: JsonObject): string {
   const test = subject.test_network;
@@ -46,7 +46,7 @@ export function standingOf(subject: JsonObject): string {
 
 const ABOUT_NONE = { wallet: null, details: [] } as const;
 
-/** By the document's type. */
+/** Readers by document type. */
 const READERS: readonly (readonly [string, (document: JsonObject) => Claims])[] = [
   ["AgentPaymentCredential", ofWallet],
   ["SellerCredential", ofSeller],
@@ -56,8 +56,8 @@ const READERS: readonly (readonly [string, (document: JsonObject) => Claims])[] 
   ["SettlementStatement", ofSettlement],
   ["IssuedCertificate", (document) => ofCertificate({ ...document, result: document.verdict ?? null })],
   ["IssuedSellerCertificate", ofSellerCertificate],
-  ["ReversedCertificate", (document) => ofMark(document, "reversed: it counts for nothing")],
-  ["CorrectedSellerCertificate", (document) => ofMark(document, "corrected: it counts for nothing")],
+  ["ReversedCertificate", (document) => ofMark(document, "reversed, so it no longer counts")],
+  ["CorrectedSellerCertificate", (document) => ofMark(document, "corrected, so it no longer counts")],
   ["PublishedProof", (document) => ofMark(document, "the proof of its FAIL is published")],
 ];
 
@@ -90,7 +90,7 @@ function ofCertificate({ wallet, product, result, id, certificate = id }: JsonOb
     wallet: addressIn(wallet),
     about: `wallet ${plain(wallet)}`,
     summary: `${plain(result).toUpperCase()} in ${plain(product)}`,
-    details: [`certificate ${plain(certificate)}: one test run, which does not say whether the wallet is verified`],
+    details: [`certificate ${plain(certificate)}: one test run, which does not show whether the wallet is verified`],
   };
 }
 
@@ -100,7 +100,7 @@ function ofSellerCertificate({ origin, path_prefix: prefix, verdict, id }: JsonO
     kind: "certificate",
     about: `seller ${plain(origin)}${prefix === "/" ? "" : plain(prefix)}`,
     summary: `${plain(verdict).toUpperCase()} in an exam`,
-    details: [`certificate ${plain(id)}: one exam, which does not say whether the seller is verified`],
+    details: [`certificate ${plain(id)}: one exam, which does not show whether the seller is verified`],
   };
 }
 
@@ -131,7 +131,7 @@ function ofVerdict(document: JsonObject): Claims {
         ] as const
       ).flatMap(named),
       ...(earlier === undefined ? [] : [`it supersedes the verdict ${plain(earlier)}`]),
-      `a correction would supersede it: ${plain(url)} says whether there is one`,
+      `a correction would supersede it: see ${plain(url)}`,
     ],
   };
 }
@@ -160,7 +160,7 @@ function ofSettlement(document: JsonObject): Claims {
     kind: "settlement",
     wallet: addressIn(from),
     about: `the authorization of ${plain(from)} to pay ${plain(value)} atomic USDC to ${plain(to)} on ${plain(network)}`,
-    summary: `${plain(status)}${final === true ? ", for good" : ""}`,
+    summary: `${plain(status)}${final === true ? ", final" : ""}`,
     details: [`nonce ${plain(nonce)}`],
   };
 }
@@ -170,6 +170,6 @@ const memberOf = (value: Json | undefined): JsonObject => (isObject(value) ? val
 const addressIn = (value: Json | undefined): string | null =>
   typeof value === "string" && /^0x[0-9a-f]{40}$/i.test(value) ? value.toLowerCase() : null;
 
-/** A word as it is; anything else is quoted. */
+/** A plain word unchanged; anything else quoted. */
 const plain = (value: Json | undefined): string =>
   typeof value === "string" && /^[\w.:/-]{1,200}$/.test(value) ? value : quote(value);

@@ -9,10 +9,13 @@ import { checkSettlement } from "./commands/settlement.ts";
 import { checkVerdict } from "./commands/verdict.ts";
 import { InputError } from "./refusal.ts";
 
-/** A sub-command's exit code: 0 valid, 1 invalid, 3 valid but not as required; it throws an `InputError` for 2. */
+/**
+ * Runs a subcommand and returns its exit code: 0 valid, 1 invalid, 3 valid but not as required. Throws an `InputError`
+ * for 2.
+ */
 export type Command = (args: readonly string[]) => Promise<0 | 1 | 3>;
 
-/** The sub-commands by name; the default is `document`. */
+/** The subcommands by name; the default is `document`. */
 const COMMANDS: Readonly<Record<string, Command>> = {
   document: checkDocument,
   proof: checkProof,

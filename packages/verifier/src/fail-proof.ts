@@ -3,7 +3,7 @@ import { NETWORKS } from "./networks.ts";
 import { InputError, quote } from "./refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson } from "./strict-json.ts";
 
-/** What USDC accepts as an order to pay (EIP-3009). */
+/** The EIP-3009 order to pay, as USDC defines it. */
 const TYPES = {
   TransferWithAuthorization: [
     { name: "from", type: "address" },
@@ -16,7 +16,7 @@ const TYPES = {
 } as const;
 
 export interface FailProofReport {
-  /** The wallet signed exactly the order the record says it should have refused. */
+  /** Whether the wallet signed exactly the order that the record states it should have refused. */
   readonly valid: boolean;
   /** Every statement of the proof that was checked, and whether it holds. */
   readonly checks: readonly { readonly statement: string; readonly holds: boolean }[];
@@ -27,9 +27,9 @@ export interface FailProofReport {
 }
 
 /**
- * Re-checks the published proof of a FAIL from its certificate's JSON record (`/cert/<id>`): hashes the typed data
+ * Checks the published proof of a FAIL from its certificate's JSON record (`/cert/<id>`) again: hashes the typed data
  * (EIP-712), recovers the signer, and compares both with the record. Nothing is fetched.
- * @throws InputError for a record without a published proof, or with a signature that no account could have made
+ * @throws InputError for a record without a published proof, or with a signature that only a contract could have made
  */
 export async function checkFailProof(source: string | Uint8Array): Promise<FailProofReport> {
   const record = object(parseStrictJson(source), "the record");
@@ -78,7 +78,7 @@ async function recover(
   const primaryType = "TransferWithAuthorization";
   const digest = hashTypedData({ domain, types: TYPES, primaryType, message: authorization(message) });
   // Bytes that are not a signature have no signer.
-  const signer = await recoverAddress({ hash: digest, signature: signature as Hex }).catch(() => "nobody");
+  const signer = await recoverAddress({ hash: digest, signature: signature as Hex }).catch(() => "no signer");
   return { digest, signer };
 }
 

@@ -4,17 +4,17 @@ const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 1_048_576;
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 
-/** What may be allowed besides: bytes in the answer, decompressed; and the time for all of it. */
+/** Overrides for the limits: the size of the decompressed response, in bytes, and the total time. */
 export interface FetchLimits {
   readonly maxBytes?: number;
   readonly timeoutMs?: number;
   readonly accept?: string;
 }
 
-/** The server answered, and not with 200. */
+/** The server returned a status other than 200. */
 export class StatusError extends InputError {
   readonly status: number;
-  /** For how long it wants to be left alone (`Retry-After` in seconds); 0 if it does not say. */
+  /** The `Retry-After` header in seconds; 0 without one. */
   readonly retryAfterSeconds: number;
 
   constructor(url: string, { status, headers }: Response) {
@@ -26,8 +26,9 @@ export class StatusError extends InputError {
 }
 
 /**
- * The text at an https address (http only on this machine): within 10 seconds, at most 1 MiB, without redirects.
- * @throws InputError; a `StatusError` if the server refused
+ * Fetches the text at an https address (http only on this machine): within 10 seconds, at most 1 MiB, without
+ * redirects.
+ * @throws InputError; a `StatusError` for a status other than 200
  */
 export async function fetchText(
   url: string,

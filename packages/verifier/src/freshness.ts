@@ -1,19 +1,20 @@
 import { Refusal } from "./refusal.ts";
 import type { Json, JsonObject } from "./strict-json.ts";
 
-/** What a document says about its own validity period, regardless of who signed it. Times are ISO 8601, UTC. */
+/** The validity period that a document states, regardless of its signer. Times are ISO 8601, UTC. */
 export type Freshness =
-  /** The signature is not valid, so nothing the document says can be believed. */
+  /** The signature is not valid, so the document's statements cannot be trusted. */
   | { readonly state: "unknown" }
   | { readonly state: "not_yet_valid" | "no_expiry"; readonly from: string }
   | { readonly state: "current" | "expired"; readonly from: string; readonly until: string };
 
-/** How far the clocks of issuer and verifier may differ at the start of a document's validity. */
+/** The allowed difference between the clocks of issuer and verifier at the start of a document's validity. */
 const SKEW_MS = 60_000;
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,3})?Z$/;
 
 /**
- * Valid from `validFrom`, or from when the proof was made, up to, not including, `validUntil`.
+ * Returns the state of a document that is valid from `validFrom` (or from the creation of its proof) until
+ * `validUntil`, exclusive.
  * @throws Refusal `malformed_document`
  */
 export function freshness(document: JsonObject, created: string, at: Date): Freshness {

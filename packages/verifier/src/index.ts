@@ -1,4 +1,4 @@
-// The library: it runs in browsers and in Node 22 or newer, and imports nothing specific to either.
+// The library. It runs in browsers and in Node 22 or newer, and imports nothing specific to either.
 export { type Claims, claimsOf, standingOf } from "./claims.ts";
 export { fetchText } from "./fetch-text.ts";
 export type { Freshness } from "./freshness.ts";

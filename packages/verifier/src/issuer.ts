@@ -6,14 +6,14 @@ export interface Issuer {
   readonly origin: string;
 }
 
-/** Programs that check many documents mostly expect one issuer. */
+/** A program that checks many documents usually expects one issuer. */
 let last: { readonly text: string; readonly issuer: Issuer } | undefined;
 
 const DID_WEB = /^did:web:((?:[a-z0-9-]+\.)*[a-z0-9-]+)(?:%3A(\d{1,5}))?$/;
 
 /**
- * An issuer by its origin (`https://trust.example`) or its did:web identifier (`did:web:trust.example`). Plain http is
- * only for `localhost`.
+ * Parses an issuer from its origin (`https://trust.example`) or its did:web identifier (`did:web:trust.example`). Plain
+ * http is allowed for `localhost` only.
  * @throws InputError
  */
 export function parseIssuer(text: string): Issuer {
@@ -28,7 +28,7 @@ export function parseIssuer(text: string): Issuer {
   );
 }
 
-/** The issuer named by a did:web identifier without a path, or null. */
+/** Returns the issuer named by a did:web identifier without a path, or null. */
 export function issuerOfDid(did: string): Issuer | null {
   const [, host, port] = DID_WEB.exec(did) ?? [];
   if (host === undefined || /^[\d.]+$/.test(host) || Number(port ?? 0) > 65_535) return null;

@@ -1,5 +1,5 @@
 import canonicalize from "canonicalize";
 import type { Json } from "./strict-json.ts";
 
-/** The RFC 8785 form of parsed JSON. */
+/** Returns the RFC 8785 form of parsed JSON. */
 export const jcs = (value: Json): string => canonicalize(value) as string;

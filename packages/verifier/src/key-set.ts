@@ -6,12 +6,12 @@ import { isObject, type Json, parseStrictJson } from "./strict-json.ts";
 export type KeySet = ReadonlyMap<string, CryptoKey>;
 
 /**
- * The Ed25519 keys of a JWK Set (RFC 7517); keys of other kinds or uses are ignored.
- * @throws InputError if it is not a key set, holds a private key, names a key id twice, or has no such key
+ * Returns the Ed25519 keys of a JWK Set (RFC 7517); keys of other types or uses are ignored.
+ * @throws InputError if it is not a key set, contains a private key, repeats a key id, or has no Ed25519 key
  */
 export async function parseKeySet(text: string): Promise<KeySet> {
   const { keys } = parseSet(text);
-  if (!Array.isArray(keys)) throw new InputError("the key set is not a JWK Set: it has no array named keys");
+  if (!Array.isArray(keys)) throw new InputError("the key set is not a JWK Set with an array named keys");
   const found = new Map<string, CryptoKey>();
   for (const jwk of keys as readonly Json[]) {
     if (!isObject(jwk) || !isOurs(jwk)) continue;
@@ -34,7 +34,7 @@ function parseSet(text: string): Readonly<Record<string, Json>> {
     if (!(error instanceof Refusal)) throw error;
     throw new InputError(`the key set cannot be read: ${error.message}`);
   }
-  throw new InputError("the key set is not a JWK Set: it is not a JSON object");
+  throw new InputError("the key set is not a JSON object");
 }
 
 const isOurs = ({ kty, crv, use = "sig", alg = "EdDSA" }: Readonly<Record<string, Json>>): boolean =>

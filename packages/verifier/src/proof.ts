@@ -16,7 +16,7 @@ export interface Proof {
   readonly options: JsonObject;
 }
 
-/** A proof has exactly these members: one unknown to this verifier could change what the proof means. */
+/** A proof has exactly these members: one unknown to this verifier could change its meaning. */
 const MEMBERS = [
   "@context",
   "type",
@@ -30,7 +30,7 @@ const MEMBERS = [
 const FIXED = { type: "DataIntegrityProof", cryptosuite: "eddsa-jcs-2022", proofPurpose: "assertionMethod" } as const;
 
 /**
- * The proof of a document, in the only form the service writes.
+ * Returns the proof of a document, in the only form that the service writes.
  * @throws Refusal `malformed_document`, `malformed_proof` or `issuer_mismatch`
  */
 export function readProof(document: JsonObject): Proof {

@@ -1,4 +1,4 @@
-/** Why a document is not valid. Codes are stable; the text next to them is for people. */
+/** The reason why a document is not valid. Codes are stable; the text next to them is for people. */
 export type RefusalCode =
   | "malformed_json"
   | "duplicate_key"
@@ -27,7 +27,7 @@ export type RefusalCode =
   | "malformed_entry"
   | "entry_mismatch";
 
-/** Thrown only inside the library: `verifyDocument` turns it into a report. */
+/** Thrown inside the library only: `verifyDocument` turns it into a report. */
 export class Refusal extends Error {
   readonly code: RefusalCode;
 
@@ -37,10 +37,13 @@ export class Refusal extends Error {
   }
 }
 
-/** The caller's mistake, not the document's: an invalid key set, issuer or address, or one that cannot be read. */
+/**
+ * A mistake of the caller rather than a fault of the document: an invalid key set, issuer, or address, or one that
+ * cannot be read.
+ */
 export class InputError extends Error {}
 
-/** Untrusted text, truncated and made safe for a terminal. */
+/** Returns untrusted text, truncated and made safe for a terminal. */
 export const quote = (value: unknown): string =>
   (JSON.stringify(value) ?? "nothing")
     .slice(0, 120)

@@ -12,8 +12,8 @@ export interface DetachedJws {
 const encoder = new TextEncoder();
 
 /**
- * Takes `header..signature` (RFC 7515, appendix F) apart. The header is exactly `alg` EdDSA and `kid`: no other algorithm is
- * tried, and no extension (`crit`, `b64`) is known.
+ * Splits `header..signature` (RFC 7515, appendix F). The header has exactly `alg` EdDSA and `kid`: no other algorithm
+ * is tried, and no extension (`crit`, `b64`) is supported.
  * @param expectedKid characters of base64url
  * @throws Refusal
  */
@@ -51,13 +51,13 @@ function readHeader(text: string): JsonObject {
 /** Base64url in its one canonical form: the spare bits of the last character are zero. */
 const BASE64URL = /^(?:[\w-]{4})*(?:[\w-][AQgw]|[\w-]{2}[AEIMQUYcgkosw048])?$/;
 
-/** The bytes of canonical base64url, or null: other encodings of the same bytes are refused. */
+/** Returns the bytes of canonical base64url, or null: other encodings of the same bytes are refused. */
 const decode = (text: string): Uint8Array<ArrayBuffer> | null =>
   text !== "" && BASE64URL.test(text) ? (base64url.decode(text) as Uint8Array<ArrayBuffer>) : null;
 
 /**
- * Base64url of UTF-8. Text with one byte per character, as in nearly every document, takes the browser's built-in
- * shortcut.
+ * Returns the base64url of UTF-8. Text with one byte per character, as in nearly every document, takes the faster
+ * built-in.
  */
 function encode(text: string, bytes = encoder.encode(text)): string {
   if (bytes.length !== text.length) return base64url.encode(bytes);
@@ -65,7 +65,8 @@ function encode(text: string, bytes = encoder.encode(text)): string {
 }
 
 /**
- * Whether the jws signs the canonical document: Ed25519 over `header.payload` (RFC 7515, section 5.2, and RFC 8037).
+ * Returns whether the JWS signs the canonical document: Ed25519 over `header.payload` (RFC 7515, section 5.2, and RFC
+ * 8037).
  */
 export function jwsHolds(jws: DetachedJws, { text, bytes }: Canonical, key: CryptoKey): Promise<boolean> {
   const input = encoder.encode(`${jws.protected}.${encode(text, bytes)}`);
@@ -88,8 +89,8 @@ interface SignedOptions {
 }
 
 /**
- * Whether a proof value of W3C `eddsa-jcs-2022` signs SHA-256 of the canonical proof options, then SHA-256 of the canonical
- * document.
+ * Returns whether a W3C `eddsa-jcs-2022` proof value signs the SHA-256 of the canonical proof options followed by the
+ * SHA-256 of the canonical document.
  */
 export function proofValueHolds(
   { canonicalOptions, proofValue }: SignedOptions,

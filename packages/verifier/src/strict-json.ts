@@ -5,14 +5,14 @@ export interface JsonObject {
   readonly [name: string]: Json;
 }
 
-/** A byte order mark is kept, and then rejected: it is not part of JSON. */
+/** A byte order mark is preserved and then rejected, because it is not part of JSON. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const MAX_DEPTH = 64;
 const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
 
 /**
- * JSON of which every program reads the same: UTF-8, no member named twice in one object (`JSON.parse` keeps the last,
- * other parsers the first), whole safe numbers only, no lone surrogates, at most 64 levels.
+ * Parses JSON that every program reads the same way: UTF-8, no repeated member in an object (`JSON.parse` keeps the
+ * last, other parsers the first), safe integers only, no lone surrogates, at most 64 levels.
  * @throws Refusal `malformed_json` or `duplicate_key`
  */
 export function parseStrictJson(source: string | Uint8Array): Json {
@@ -20,7 +20,7 @@ export function parseStrictJson(source: string | Uint8Array): Json {
 }
 
 /**
- * A value, and whether the members of all its objects stand in canonical order: `JSON.stringify` then writes its RFC
+ * A value, and whether the members of all its objects are in canonical order, so that `JSON.stringify` writes the RFC
  * 8785 form.
  */
 export interface StrictJson {
@@ -29,7 +29,7 @@ export interface StrictJson {
 }
 
 /**
- * The same as `parseStrictJson`, with the order of members.
+ * Parses strict JSON as `parseStrictJson` does, and reports the order of members.
  * @throws Refusal `malformed_json` or `duplicate_key`
  */
 export function readStrictJson(source: string | Uint8Array): StrictJson {
@@ -37,14 +37,15 @@ export function readStrictJson(source: string | Uint8Array): StrictJson {
 }
 
 /**
- * The same with every number that a double holds, fractions and `-0` too: what RFC 8785 has a form for, though no signed document.
+ * Parses strict JSON with every number that a double can represent, including fractions and `-0`. RFC 8785 has a form
+ * for these, but signed documents do not use them.
  * @throws Refusal `malformed_json` or `duplicate_key`
  */
 export function parseUnsignedJson(source: string | Uint8Array): Json {
   return read(source, ANY_NUMBERS).value;
 }
 
-/** Which numbers a text may have: by their value, and by how they are written outside of strings. */
+/** The numbers that a text may contain: by value, and by their notation outside of strings. */
 interface Numbers {
   readonly fits: (value: number) => boolean;
   readonly refused: RegExp | null;
@@ -63,7 +64,7 @@ function read(source: string | Uint8Array, numbers: Numbers): StrictJson {
   const value = parse(text);
   const found: Walk = { numbers, members: 0, inOrder: true };
   look(value, found, 0);
-  // `JSON.stringify` names no member twice and writes whole numbers plainly: what it would write too needs no second look.
+  // `JSON.stringify` repeats no member and writes integers plainly, so text equal to its output is unambiguous.
   if (JSON.stringify(value) !== text) refuseAmbiguity(text, numbers, found.members);
   return { value, inOrder: found.inOrder };
 }
@@ -88,7 +89,7 @@ function parse(text: string): Json {
 }
 
 function refuseAmbiguity(text: string, { refused, rule }: Numbers, members: number): void {
-  // Outside of strings a colon stands in each member and nowhere else.
+  // Outside of strings, a colon appears once per member and nowhere else.
   const skeleton = text.replace(STRINGS, "");
   if (refused?.test(skeleton)) refuseNumber(rule);
   if (skeleton.split(":").length - 1 !== members)
@@ -99,7 +100,7 @@ function refuseAmbiguity(text: string, { refused, rule }: Numbers, members: numb
 }
 
 /**
- * What a walk over a value allows and finds: how many members all its objects have together, and whether they stand in
+ * The state of a walk over a value: the allowed numbers, the number of members in all objects, and whether they are in
  * order.
  */
 interface Walk {
@@ -108,7 +109,7 @@ interface Walk {
   inOrder: boolean;
 }
 
-/** Walks over a value; refuses on the way what strict JSON has not. */
+/** Walks over a value and refuses anything that strict JSON does not allow. */
 function look(value: Json, found: Walk, depth: number): void {
   if (typeof value === "string") refuseHalves(value);
   if (typeof value === "number" && !found.numbers.fits(value)) refuseNumber(found.numbers.rule);
@@ -122,7 +123,7 @@ function look(value: Json, found: Walk, depth: number): void {
   let before = "";
   for (const name of Object.keys(object)) {
     refuseHalves(name);
-    // Strings compare by UTF-16 code units, as RFC 8785 sorts.
+    // Strings compare by UTF-16 code units, which is the order of RFC 8785.
     if (name < before) found.inOrder = false;
     before = name;
     found.members++;

@@ -8,35 +8,32 @@ import { canonicalOf, jwsHolds, proofValueHolds, readJws } from "./signatures.ts
 import { isObject, type JsonObject, readStrictJson } from "./strict-json.ts";
 
 export interface Expectation {
-  /** The keys that are trusted; where they came from is the caller's to judge. */
+  /** The trusted keys. The caller is responsible for their origin. */
   readonly keys: KeySet;
-  /**
-   * Origin or did:web identifier of the issuer that the document must come from; any holder of a trusted key when left
-   * out.
-   */
+  /** Origin or did:web identifier of the expected issuer; if omitted, any holder of a trusted key. */
   readonly issuer?: string | undefined;
-  /** When to judge freshness; now when left out. */
+  /** The time to judge freshness at; now if omitted. */
   readonly at?: Date | undefined;
 }
 
 export type Signature =
-  /** `issuer` is the did:web identifier under whose name the key `kid` signed; `created` is when, in ISO 8601. */
+  /** `issuer` is the did:web identifier under which the key `kid` signed; `created` is when, in ISO 8601. */
   | { readonly valid: true; readonly issuer: string; readonly kid: string; readonly created: string }
   | { readonly valid: false; readonly code: RefusalCode; readonly reason: string };
 
 export interface Report {
-  /** Signed by a trusted key, and neither expired nor not yet valid. */
+  /** Whether it is signed by a trusted key, and currently valid. */
   readonly valid: boolean;
   readonly signature: Signature;
   readonly freshness: Freshness;
-  /** The document, once its signature has been found valid: read from here, never from the text again. */
+  /** The document, once its signature was found valid: read it from here, never from the text again. */
   readonly document: JsonObject | null;
 }
 
 /**
- * Checks a signed document of the service, a credential or a verdict: its `jws` and its `proofValue`, both with the key that
- * its proof names.
- * @throws InputError when the expectation is wrong; whatever is wrong with the document is in the report
+ * Checks a signed document of the service, such as a credential or a verdict: its `jws` and its `proofValue`, both with
+ * the key that its proof names.
+ * @throws InputError when the expectation is invalid; faults of the document are in the report
  */
 export async function verifyDocument(source: string | Uint8Array, expected: Expectation): Promise<Report> {
   try {

@@ -1,10 +1,10 @@
-// The names of the service's tests, and of what its arbiter verifies. The service and its packages derive every list of
+// The names of the service's tests, and of the arbiter's categories. The service and its packages derive every list of
 // them from here; `npm run docs` writes them where nothing can be imported.
 
 interface TestFacts {
-  /** What it judges: one payment, what an agent does with a bad order, or with a fair one whose answer is lost. */
+  /** It judges one payment, an agent's reaction to a bad order, or its reaction to a lost response. */
   readonly form: "single" | "baited" | "lossy";
-  /** What a PASS proves. */
+  /** The capability that a PASS proves. */
   readonly capability: string;
   /** Its name on pages. */
   readonly title: string;
@@ -47,20 +47,20 @@ const names = Object.keys(PRODUCTS) as Product[];
 export const SINGLE_PRODUCTS = names.filter((name): name is SingleProduct => PRODUCTS[name].form === "single");
 /** The tests that offer an order which an agent should refuse. */
 export const BAITED_PRODUCTS = names.filter((name): name is BaitedProduct => PRODUCTS[name].form === "baited");
-/** The tests of an agent's own signing behavior. */
+/** The tests of an agent's signing behavior. */
 export const BEHAVIORAL_PRODUCTS = names.filter((name): name is BehavioralProduct => PRODUCTS[name].form !== "single");
 
 /** Every test in menu order. */
 export const PRODUCT_MENU: readonly Product[] = [...SINGLE_PRODUCTS, ...BEHAVIORAL_PRODUCTS];
 
-/** What a PASS can prove, in the order of a verification record. */
+/** The capabilities that a PASS can prove, in the order of a verification record. */
 export const CAPABILITIES: readonly Capability[] = names.map((name) => PRODUCTS[name].capability);
 
-/** The test that proves a capability. */
+/** Returns the test that proves a capability. */
 export const productOf = (capability: Capability): Product =>
   PRODUCT_MENU.find((name) => PRODUCTS[name].capability === capability) as Product;
 
-/** What the arbiter verifies: each category with what it does, as a sentence goes on after its name. */
+/** The arbiter's categories, each with a predicate that completes a sentence after its name. */
 export const CATEGORY_MENU = {
   "http-delivery": "fetches a URL and compares status, size, hash and text",
   "payload-hash": "compares a hash",

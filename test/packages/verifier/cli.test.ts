@@ -305,9 +305,9 @@ describe("exit code 0 with a summary", () => {
     ["lapsed.json", "valid, not verified: no current PASS", `about      wallet ${wallet}`],
     ["test-network.json", "valid, verified on the test network eip155:84532 only", `about      wallet ${wallet}`],
     ["seller.json", "valid, verified", "about      seller https://shop.example"],
-    ["certificate.json", "valid", "says       PASS in basic"],
-    ["certificate.json", "valid", "which does not say whether the wallet is verified"],
-    ["full-verdict.json", "valid", "says       verdict refund (http-delivery)"],
+    ["certificate.json", "valid", "result     PASS in basic"],
+    ["certificate.json", "valid", "which does not show whether the wallet is verified"],
+    ["full-verdict.json", "valid", "result     verdict refund (http-delivery)"],
     ["full-verdict.json", "valid", `about      the claim with conditions_sha256 cdcd`],
   ])("The report of %s states its summary and its subject", async (file, first, about) => {
     const { code, text } = await run([file, ...PINNED, ...AT]);
@@ -338,7 +338,7 @@ describe("exit code 0 with a summary", () => {
 });
 
 describe("exit code 3", () => {
-  const cannot = "and only a wallet's or a seller's credential can say that";
+  const cannot = "and only a wallet's or a seller's credential can state it";
   test.each([
     ["a FAIL with a PASS", ["credential.json", "--require", "verified"], "not verified: FAIL in scam"],
     [
@@ -379,6 +379,6 @@ describe("exit code 3", () => {
     expect(await run(["forged.json", ...PINNED, ...AT, ...required])).toMatchObject({ code: 1 });
     const { code, text } = await run(["verified.json", ...PINNED, ...AFTER, ...required]);
     expect(code).toBe(1);
-    expect(text).toMatch(new RegExp(`^NOT VALID\n(.*\n)*  about {6}wallet ${wallet}\n  said {7}verified\n`));
+    expect(text).toMatch(new RegExp(`^NOT VALID\n(.*\n)*  about {6}wallet ${wallet}\n  claimed {4}verified\n`));
   });
 });

@@ -65,7 +65,7 @@ describe("exit code 2", () => {
     ["a number that no double holds", ["huge.json"], /too large for a double/],
     ["conditions that are not an object", ["list.json"], /expected category, a string, and conditions, an object/],
     ["a verdict instead of a claim", ["verdict.json"], /expected category, a string, and conditions/],
-    ["a claim instead of a verdict", ["claim.json", "--verdict", "claim.json"], /no conditions_sha256/],
+    ["a claim instead of a verdict", ["claim.json", "--verdict", "claim.json"], /conditions_sha256 is missing/],
     [
       "a verdict that no signer accepts",
       ["claim.json", "--verdict", "fraction.json"],

@@ -58,7 +58,7 @@ describe("a JWS and its one key and algorithm", () => {
       const signed = by({ alg, kid: KID }, dsa(privateKey));
       expect(await isValid(signed, document(sign))).toBe(true);
       expect(await isValid(signed, document(5 - sign))).toBe(false);
-      await expect(check(signed, document(4))).rejects.toThrow(/no key of/);
+      await expect(check(signed, document(4))).rejects.toThrow(/is not an Ed25519, P-256, or secp256k1 key/);
     },
   );
 
@@ -147,9 +147,13 @@ describe("ambiguous input", () => {
   const reads = (signature: string, more = {}) => check({ format: "jws", signature, ...more });
 
   test.each<[string, () => Promise<unknown>, RegExp]>([
-    ["a payload next to a JWS", () => reads(parts.join("."), { payload: { ...OFFER, amount: "1" } }), /beside its JWS/],
-    ["padding", () => reads(`${parts.join(".")}==`), /base64url does not have/],
-    ["a line break", () => reads(`${parts[0]}.${parts[1]}\n.${parts[2]}`), /base64url does not have/],
+    [
+      "a payload next to a JWS",
+      () => reads(parts.join("."), { payload: { ...OFFER, amount: "1" } }),
+      /next to its JWS/,
+    ],
+    ["padding", () => reads(`${parts.join(".")}==`), /characters outside base64url/],
+    ["a line break", () => reads(`${parts[0]}.${parts[1]}\n.${parts[2]}`), /characters outside base64url/],
     [
       "a duplicate algorithm",
       () => reads([twice(`{"alg":"none","alg":"EdDSA","kid":"${KID}"}`), parts[1], parts[2]].join(".")),
@@ -179,7 +183,7 @@ describe("ambiguous input", () => {
     [
       "another site's name as the URL's user",
       () => check(jws(KEY, HEADER, { ...OFFER, resourceUrl: "https://trust.example@shop.example/haiku" })),
-      /names a user/,
+      /contains a user name/,
     ],
   ])("A document with %s is refused", async (_, given, reason) => {
     await expect(given()).rejects.toThrow(reason);
@@ -364,11 +368,7 @@ describe("the public vectors", () => {
       "unsigned",
     ],
     ["offer_tampered_payload", [VECTOR_HEADER, { ...VECTOR_OFFER, amount: "99999" }, GOOD], "unsigned"],
-    [
-      "offer_alg_none",
-      [{ ...VECTOR_HEADER, alg: "none" }, VECTOR_OFFER, ""],
-      /characters that base64url does not have/,
-    ],
+    ["offer_alg_none", [{ ...VECTOR_HEADER, alg: "none" }, VECTOR_OFFER, ""], /characters outside base64url/],
     [
       "offer_alg_confusion_hs256",
       [{ ...VECTOR_HEADER, alg: "HS256" }, VECTOR_OFFER, "8QE55sOamtAtYwzBQyqECpIynuGQn_hDa4yvOr_lPMM"],

@@ -90,7 +90,7 @@ describe("a JWS", () => {
   });
 
   test("An expired JWS, or one for other terms, is not valid", async () => {
-    expect(await broken("offer", await offerOf(), { at: AT + 400 })).toEqual(["the offer still holds"]);
+    expect(await broken("offer", await offerOf(), { at: AT + 400 })).toEqual(["the offer has not expired"]);
     expect(await broken("offer", await offerOf(), { members: { amount: "1" } })).toEqual(["amount is 1"]);
   });
 
@@ -112,7 +112,7 @@ describe("an EIP-712 signature of the stock library", () => {
   const receipt = (by = seller) =>
     createReceiptEIP712({ ...PAID, resourceUrl: URL_PAID }, (data) => by.signTypedData(data as never));
   const json = (signed: unknown): Json => JSON.parse(JSON.stringify(signed));
-  const paid = `the signer is who is paid, ${seller.address}`;
+  const paid = `the signer is the payee, ${seller.address}`;
 
   test("It is valid only if the payee signed it", async () => {
     expect(await check("offer", json(await offer()), { ...ANY_TIME, members: TERMS })).toMatchObject({ valid: true });
@@ -122,7 +122,7 @@ describe("an EIP-712 signature of the stock library", () => {
   });
 
   test("A receipt proves nothing until the payee is known", async () => {
-    expect(await broken("receipt", json(await receipt()))).toEqual(["the signer is who is paid, which is not known"]);
+    expect(await broken("receipt", json(await receipt()))).toEqual(["the signer is the payee, which is unknown"]);
   });
 });
 
@@ -185,13 +185,13 @@ describe("the commands", async () => {
     await key(KEY.publicJwk);
     expect(await run(["offer", "402.txt", "--key", "key.json", ...AT_SIGNING])).toMatchObject({ code: 0 });
     const over = await run(["offer", "402.txt", "--key", "key.json", "--at", String(AT + 400)]);
-    expect(over).toMatchObject({ code: 1, text: expect.stringMatching(/^GENUINE, BUT OVER/) });
+    expect(over).toMatchObject({ code: 1, text: expect.stringMatching(/^GENUINE, BUT EXPIRED/) });
     await key(STRANGER.publicJwk);
     const strange = await run(["offer", "402.txt", "--key", "key.json", ...AT_SIGNING]);
     expect(strange).toMatchObject({ code: 1, text: expect.stringMatching(/^NOT VALID/) });
     await key({ kty: "oct", k: "AAAA" });
     const unread = await run(["offer", "402.txt", "--key", "key.json"]);
-    expect(unread).toMatchObject({ code: 2, text: expect.stringMatching(/trusted key is no public JWK/) });
+    expect(unread).toMatchObject({ code: 2, text: expect.stringMatching(/trusted key is not a public JWK/) });
   });
 
   test("They distinguish usage errors from invalid documents", async () => {
@@ -258,7 +258,7 @@ describe("attacks on the commands", async () => {
     const forged = await offer({ payTo: stranger.address }, seller);
     const own = await typed(stranger, "Receipt", RECEIPT);
     const given = [await paid(own), "--offer", await file(forged)];
-    expect(await shown(checkReceipt, given)).toEqual([1, `the signer is who is paid, ${stranger.address}`]);
+    expect(await shown(checkReceipt, given)).toEqual([1, `the signer is the payee, ${stranger.address}`]);
     expect(await shown(checkReceipt, [await paid(await receipt()), "--offer", await file(await offer())])).toEqual([0]);
   });
 

@@ -74,7 +74,7 @@ test("In an empty folder, npx replays a risk score and exits with 0, or with 1 f
   await writeFile(join(home, "raised.json"), JSON.stringify({ ...document, score: 100 }));
   await expect(npx("score", "raised.json")).rejects.toMatchObject({
     code: 1,
-    stdout: expect.stringMatching(/"score": the record says 100/),
+    stdout: expect.stringMatching(/"score": the record has 100/),
   });
 });
 

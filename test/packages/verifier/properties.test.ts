@@ -146,8 +146,8 @@ describe("a key set", () => {
 
   test.each([
     ["that is not JSON", "keys", /cannot be read/],
-    ["that is a list", "[]", /not a JWK Set/],
-    ["without keys", "{}", /no array named keys/],
+    ["that is a list", "[]", /not a JSON object/],
+    ["without keys", "{}", /not a JWK Set with an array named keys/],
     ["without an entry", set(), /no Ed25519 key/],
     ["with other keys only", set({ kty: "RSA" }), /no Ed25519 key/],
     ["with a private key", set({ ...good, d: "secret" }), /private key/],

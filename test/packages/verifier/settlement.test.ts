@@ -84,7 +84,9 @@ test("A signed statement that does not follow from its own facts is not valid", 
   expect(await broken(signed(settled(2_000n)))).toEqual([transfer]);
   expect(await broken(signed(settled(1_500n, { to: PAYEE, value: 1n })))).toEqual([transfer]);
   expect(await broken(signed(expired(1_999n)))).toEqual(["the final block is not before validBefore"]);
-  expect(await broken(signed(expired(2_000n), { conditional_on: null }))).toEqual(["it says what it rests on"]);
+  expect(await broken(signed(expired(2_000n), { conditional_on: null }))).toEqual([
+    "it states what it is conditional on",
+  ]);
   expect(await broken(signed({ ...settled(1_500n), status: "replaced" } as Status))).toHaveLength(1);
   expect(await broken(signed(settled(1_500n), { type: "ArbiterVerdict" }))).toHaveLength(1);
   expect(await broken(signed(settled(1_500n), { settlement: {} }))).toHaveLength(2);
@@ -110,7 +112,7 @@ test("The payer's stated signature is recomputed and its signer recovered", asyn
   for (const wrong of [other, "0x", `${signature}00`])
     expect(await broken(text, { signature: wrong })).toEqual([byKey]);
 
-  const digest = "its digest is that of its authorization";
+  const digest = "its digest is its authorization's";
   const { signature: stated } = JSON.parse(text);
   for (const change of [{ digest: HASH }, { primary_type: "ReceiveWithAuthorization" }, { primary_type: "Permit" }])
     expect(
@@ -141,7 +143,7 @@ test("The command checks statements offline", async () => {
   const good = await write("good.json", await signed(expired(2_000n)));
   const bad = await write("bad.json", await signed(expired(1_999n)));
   const valid = await run(good, "--jwks", pinned, "--issuer", BASE_URL, "--authorization", named);
-  expect(valid).toMatchObject({ code: 0, text: expect.stringContaining('valid: "expired", for good') });
+  expect(valid).toMatchObject({ code: 0, text: expect.stringContaining('valid: "expired", final') });
   expect(valid.text).toContain("the payer's signature was not shown");
   expect(await run(bad, "--jwks", pinned)).toMatchObject({ code: 1, text: expect.stringContaining("NOT VALID") });
   expect(await run(good)).toMatchObject({ code: 2, text: expect.stringContaining("--issuer") });

@@ -77,7 +77,7 @@ describe("a verdict that its evidence does not support", () => {
       (one) => withFact(one, "transaction", { outcome: "not_final" }),
       /evidence gives escalate/,
     ],
-    ["with other conditions", (one) => ({ ...one, conditions_sha256: "00".repeat(32) }), /that of the claim is/],
+    ["with other conditions", (one) => ({ ...one, conditions_sha256: "00".repeat(32) }), /the claim's is/],
     [
       "with a hidden condition",
       (one) => ({ ...one, facts: one.facts.filter(({ condition }) => condition !== "time") }),

@@ -1,19 +1,19 @@
 import { parseArgs } from "node:util";
 import { InputError } from "../refusal.ts";
 
-/** What a sub-command accepts besides its source, by name and without the dashes. */
+/** The options that a subcommand accepts, by name and without the dashes. */
 export interface Accepted<Text extends string, Flag extends string, List extends string> {
-  /** Printed with every refusal. */
+  /** Printed with every usage error. */
   readonly usage: string;
-  /** Options with a value. */
+  /** Options that take a value. */
   readonly texts?: readonly Text[];
-  /** Options without one. */
+  /** Options without a value. */
   readonly flags?: readonly Flag[];
-  /** Options with a value that may be given several times. */
+  /** Options that take a value and may be repeated. */
   readonly lists?: readonly List[];
 }
 
-/** The source, each text that was given, each flag, and all values of each list. */
+/** The source, each value that was given, each flag, and all values of each list. */
 export type Arguments<Text extends string, Flag extends string, List extends string> = {
   readonly source: string;
 } & { readonly [text in Text]: string | undefined } & { readonly [flag in Flag]: boolean } & {
@@ -21,8 +21,9 @@ export type Arguments<Text extends string, Flag extends string, List extends str
 };
 
 /**
- * Reads the arguments of a sub-command: one source, and options; of a text that is given twice the last counts.
- * @throws InputError, with the usage, for an option that is not accepted and for any other number of sources
+ * Reads the arguments of a subcommand: one source, and options. If an option with a single value is repeated, the last
+ * value wins.
+ * @throws InputError, with the usage, for an unknown option or any number of sources other than one
  */
 export function readArguments<Text extends string = never, Flag extends string = never, List extends string = never>(
   args: readonly string[],

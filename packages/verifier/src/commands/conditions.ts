@@ -15,8 +15,8 @@ compared with the one in the verdict. To check the verdict's own signature, use 
 Exit codes: 0 computed, or the same as in the verdict; 1 the verdict names a different hash; 2 usage error or unreadable input.`;
 
 /**
- * The sub-command `conditions`. @throws InputError for wrong usage, or for a source that cannot be read or is neither
- * claim nor verdict
+ * The subcommand `conditions`.
+ * @throws InputError for wrong usage, or for a source that cannot be read or is not a claim or a verdict
  */
 export async function checkConditions(args: readonly string[]): Promise<0 | 1> {
   const { source, verdict } = readArguments(args, { usage: USAGE, texts: ["verdict"] });
@@ -36,9 +36,9 @@ export async function checkConditions(args: readonly string[]): Promise<0 | 1> {
 }
 
 /**
- * SHA-256 of the RFC 8785 form of a claim's `{category, conditions}`, lower-case hex. A claim is not signed: its
- * numbers may be any that JSON can write, and count as the double that every parser reads.
- * @throws InputError if it is not a claim
+ * Returns the SHA-256 of the RFC 8785 form of a claim's `{category, conditions}`, in lowercase hex. A claim is not
+ * signed: its numbers may be any that JSON can express, and are read as doubles.
+ * @throws InputError if the source is not a claim
  */
 export function claimSha256(source: string | Uint8Array): string {
   const claim = readJson("The claim", () => parseUnsignedJson(source));
@@ -51,7 +51,7 @@ export function claimSha256(source: string | Uint8Array): string {
 function statedSha256(source: Uint8Array): string {
   const document = readJson("The verdict", () => parseStrictJson(source));
   const stated = isObject(document) ? document.conditions_sha256 : undefined;
-  if (typeof stated !== "string") throw new InputError("The verdict is not valid: it has no conditions_sha256.");
+  if (typeof stated !== "string") throw new InputError("The verdict is not valid: conditions_sha256 is missing.");
   return stated;
 }
 

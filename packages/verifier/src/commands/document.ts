@@ -13,14 +13,14 @@ export const USAGE = `Checks a signed credential or verdict of an Agent Payment 
   --issuer <origin | did:web:…>  the expected signer, like https://trust.example; its keys are fetched from there
   --jwks <file | URL>            the trusted keys; nothing is fetched from the issuer
   --at <time>                    judge freshness as of this time, like 2026-11-21T09:30:00Z, instead of now
-  --require <names>              what the credential must say, comma-separated:
+  --require <names>              what the credential must state, comma-separated:
                                  ${REQUIREMENTS.join(", ")}
   --wallet <0x…>                 the wallet that the document must be about
   --json                         print the report as JSON
 
 A document names its own issuer, and anyone can sign as themselves, so a signature proves something only about an issuer
 you expect. Give --issuer or --jwks, except for an https document, which must come from its own origin.
-A signature does not make a wallet verified: the first line of the output says whether it is, and --require checks it.
+A signature does not make a wallet verified: the first line of the output shows whether it is, and --require checks it.
 
   agent-payment-trust-verifier proof <file | URL | ->        re-checks the published proof of a failed behavioral test
   agent-payment-trust-verifier score <file | URL | ->        recomputes a risk score from its facts
@@ -28,13 +28,13 @@ A signature does not make a wallet verified: the first line of the output says w
   agent-payment-trust-verifier verdict <file | URL | ->      decides a verdict on an offer's breach again
   agent-payment-trust-verifier offer <file | URL | ->        checks the signed offers of an x402 402
   agent-payment-trust-verifier receipt <file | URL | ->      checks the signed receipt of an x402 payment
-  agent-payment-trust-verifier settlement <file | URL | ->   checks a signed statement of what became of a payment
+  agent-payment-trust-verifier settlement <file | URL | ->   checks a signed statement of a payment's status
   agent-payment-trust-verifier log <file | URL | ->          checks that a record is in the public log, or follows the log
 
 Exit codes: 0 valid, fresh, and as required; 1 not valid or not fresh; 2 usage error or unreadable input; 3 valid and fresh,
 but not about the required wallet or without what is required.`;
 
-/** The sub-command `document`. @throws InputError for wrong usage, or for a file or address that cannot be read */
+/** The subcommand `document`. @throws InputError for wrong usage, or for a file or address that cannot be read */
 export async function checkDocument(args: readonly string[]): Promise<0 | 1 | 3> {
   const options = readArguments(args, {
     usage: USAGE,
@@ -65,7 +65,7 @@ function walletOf(text: string | undefined): string | undefined {
 interface Told {
   /** Null unless the signature is valid. */
   readonly claims: Claims | null;
-  /** Why it is not as required; empty if it is. */
+  /** The unmet requirements; empty if it meets all of them. */
   readonly shortcomings: readonly string[];
 }
 
@@ -83,15 +83,15 @@ function render({ valid, signature, freshness }: Report, { claims, shortcomings:
   const signed = signature.valid
     ? `valid, by ${signature.issuer} with key ${signature.kid}, on ${signature.created}`
     : `not valid (${signature.code}): ${signature.reason}`;
-  const said = claims?.summary ?? "";
+  const summary = claims?.summary ?? "";
   const isCredential = claims?.kind === "wallet" || claims?.kind === "seller";
   return [
-    valid ? `valid${isCredential ? `, ${said}` : ""}` : "NOT VALID",
+    valid ? `valid${isCredential ? `, ${summary}` : ""}` : "NOT VALID",
     ...lacking.map((what) => `NOT AS REQUIRED: ${what}`),
     `  signature  ${signed}`,
     `  freshness  ${describe(freshness)}`,
     ...(claims === null ? [] : [`  about      ${claims.about}`]),
-    ...(said === "" || (valid && isCredential) ? [] : [`  ${valid ? "says" : "said"}       ${said}`]),
+    ...(summary === "" || (valid && isCredential) ? [] : [`  ${valid ? "result " : "claimed"}    ${summary}`]),
     ...(claims?.details ?? []).map((detail) => `             ${detail}`),
     `  trusted    ${trusted.keys}: ${trusted.because}`,
   ].join("\n");

@@ -14,7 +14,7 @@ Checkpoints are files or addresses. Tiles come from the log's address, or from a
 
 Exit codes: 0 the older log is the beginning of the newer one; 1 it is not; 2 usage error or unreadable input.`;
 
-/** The sub-command `log consistency`. @throws InputError for wrong usage, or for a file that cannot be read */
+/** The subcommand `log consistency`. @throws InputError for wrong usage, or for a file that cannot be read */
 export async function checkConsistency(args: readonly string[]): Promise<0 | 1> {
   const { source, old, tiles, policy } = readArguments(args, { usage: USAGE, texts: ["old", "tiles", "policy"] });
   if (old === undefined || tiles === undefined) throw new InputError(`Expected --old and --tiles.\n\n${USAGE}`);
@@ -26,7 +26,10 @@ export async function checkConsistency(args: readonly string[]): Promise<0 | 1> 
     );
     if (older === undefined || newer === undefined) throw new Error("there are two checkpoints");
     if (older.origin !== newer.origin)
-      throw new Refusal("consistency_mismatch", `they are of two logs, ${older.origin} and ${newer.origin}`);
+      throw new Refusal(
+        "consistency_mismatch",
+        `the checkpoints are from two logs, ${older.origin} and ${newer.origin}`,
+      );
     const isOrdered = older.size <= newer.size;
     const proof = isOrdered ? await consistencyProof(older.size, newer.size, openLog(tiles).tiles) : [];
     verifyConsistency({ oldSize: older.size, oldRoot: older.root, newSize: newer.size, newRoot: newer.root, proof });

@@ -21,33 +21,33 @@ const USAGE = `Follows a log, and checks that it only grows and that every new e
     [--state <file>] [--wallets <file>] [--once] [--strict] [--every <seconds>] [--timeout <seconds>]
     [--issuer <origin | did:web:…>] [--jwks <file | URL>]
 
---state keeps what was checked, so that the next run goes on there; without it, each run begins at entry 0. --wallets keeps
-what each entry says of a wallet's certificates, for "log wallet"; it goes with --state. --once stops at the newest
-checkpoint; otherwise the log is asked again every 10 seconds, or every --every. One file may take 30 seconds, or --timeout.
+--state stores what was checked, so that the next run continues from there; without it, each run begins at entry 0. --wallets
+stores the entries about each wallet's certificates, for "log wallet"; it requires --state. --once stops at the newest
+checkpoint; otherwise the log is polled every 10 seconds, or every --every. Each file must arrive within 30 seconds, or --timeout.
 
-An entry of a type that is newer than this program is checked like any other, and named; what it means is not known. With
---strict it ends the monitor.
+An entry of a type that this version does not know is checked like any other and reported, but its meaning is unknown. With
+--strict, such an entry ends the monitor.
 
-Exit codes: 0 all is well (--once); 1 a fork, a changed entry or a bad signature, or with --strict an unknown type: the output
-says which; 2 usage error, or the log cannot be read (--once).`;
+Exit codes: 0 all is well (--once); 1 a fork, a changed entry, or an invalid signature, or with --strict an unknown type: the
+output names it; 2 usage error, or the log cannot be read (--once).`;
 
 const MAX_PAUSE_S = 300;
 
 interface Monitoring {
   readonly log: LogFiles;
-  /** Where the log is, and whose keys sign its entries. */
+  /** The log's location and the keys that sign its entries. */
   readonly given: Parameters<typeof readTrust>[0];
   readonly policy: Policy;
   readonly state: string | undefined;
   readonly notes: WalletNotes | null;
-  /** Ends at an entry of unknown type. */
+  /** Stop at an entry of unknown type. */
   readonly isStrict: boolean;
 }
 
 /**
- * The sub-command `log monitor`.
- * @param stop ends a monitor that would go on
- * @throws InputError for wrong usage, or for what cannot be read
+ * The subcommand `log monitor`.
+ * @param stop ends a monitor that runs without --once
+ * @throws InputError for wrong usage, or for a source that cannot be read
  */
 export async function monitorLog(args: readonly string[], stop?: AbortSignal): Promise<0 | 1> {
   const { policy, state, wallets, once, strict, ...given } = readArguments(args, {
@@ -57,7 +57,7 @@ export async function monitorLog(args: readonly string[], stop?: AbortSignal): P
   });
   const every = secondsIn("every", given.every ?? "10");
   const timeoutMs = secondsIn("timeout", given.timeout ?? "30") * 1000;
-  if (wallets !== undefined && state === undefined) throw new InputError(`--wallets goes with --state.\n\n${USAGE}`);
+  if (wallets !== undefined && state === undefined) throw new InputError(`--wallets requires --state.\n\n${USAGE}`);
   const trusted = await readPolicy(policy, USAGE);
   const kept = state === undefined ? null : await readState(state);
   const place = kept?.place ?? START;
@@ -89,12 +89,12 @@ async function catchUp(start: CheckedLog, monitoring: Monitoring): Promise<0> {
 
 interface GoingOn {
   readonly monitoring: Monitoring;
-  /** Seconds between two looks. */
+  /** Seconds between two polls. */
   readonly every: number;
   readonly stop: AbortSignal | undefined;
 }
 
-/** A log that does not answer is asked less often; witnesses may only be late. */
+/** A log that does not respond is polled less often. Missing cosignatures may only be late. */
 async function goOn(start: CheckedLog, { monitoring, every, stop }: GoingOn): Promise<0> {
   let place = start;
   for (let failures = 0; stop?.aborted !== true; ) {
@@ -117,9 +117,12 @@ async function goOn(start: CheckedLog, { monitoring, every, stop }: GoingOn): Pr
   return 0;
 }
 
-/** Checks what comes next, and keeps it: the notes first, so that the state never claims more than there are. */
+/**
+ * Checks the next entries and stores the result. Notes are written first, so that the state never covers more than they
+ * do.
+ */
 async function step(place: CheckedLog, { log, given, policy, state, notes, isStrict }: Monitoring): Promise<Followed> {
-  // The keys are read each time: the service may have changed its own.
+  // The keys are read each time, because the service may have rotated them.
   const { expected } = await readTrust(given, USAGE);
   const noted: Noted[] = [];
   const unknown: AnyEntry[] = [];
@@ -130,7 +133,7 @@ async function step(place: CheckedLog, { log, given, policy, state, notes, isStr
     fetchDocument: async (url) => fetchText(documentUrl(url, hostOf(given))),
     seen(entry, document) {
       if (!isKnown(entry)) {
-        if (isStrict) throw new Refusal("malformed_entry", saidUnknown([entry]));
+        if (isStrict) throw new Refusal("malformed_entry", describeUnknown([entry]));
         unknown.push(entry);
       }
       const note = notes === null ? null : noteOf(entry, document);
@@ -142,8 +145,8 @@ async function step(place: CheckedLog, { log, given, policy, state, notes, isStr
     if (state !== undefined) await writeState(state, { place: next.place, notes: bytes });
     notes?.keep();
   }
-  if (unknown.length > 0) console.error(`warning: ${saidUnknown(unknown)}`);
-  const ahead = next.ahead === 0 ? "" : `, ${next.ahead} more are to be checked`;
+  if (unknown.length > 0) console.error(`warning: ${describeUnknown(unknown)}`);
+  const ahead = next.ahead === 0 ? "" : `, ${next.ahead} more remain to be checked`;
   const { origin, size } = next.place;
   console.log(`ok: ${origin} has ${counted(size, "entry", "entries")}, ${size - place.size} of them new${ahead}`);
   return next;
@@ -151,15 +154,15 @@ async function step(place: CheckedLog, { log, given, policy, state, notes, isStr
 
 const MOST_NAMED = 20;
 
-function saidUnknown(entries: readonly AnyEntry[]): string {
+function describeUnknown(entries: readonly AnyEntry[]): string {
   const names = entries.slice(0, MOST_NAMED).map(({ index, type }) => `${index} (${quote(type)})`);
   const more = entries.length > MOST_NAMED ? ` and ${entries.length - MOST_NAMED} more` : "";
-  return `of a type that this version does not know, so that nobody has checked what it means: entry ${names.join(", ")}${more}. Update the package`;
+  return `of a type that this version does not know, so its meaning was not checked: entry ${names.join(", ")}${more}. Update the package`;
 }
 
-/** Who has the documents that are too large for the log. A folder has none of them. */
+/** The origin that publishes documents too large for the log. A folder has none of them. */
 function hostOf({ source, issuer }: Monitoring["given"]): string {
   if (isUrl(source)) return source;
   if (issuer !== undefined) return parseIssuer(issuer).origin;
-  throw new InputError("An entry's document is too large for the log, and a folder does not have it: add --issuer.");
+  throw new InputError("An entry's document is too large for the log, and a folder does not include it: add --issuer.");
 }

@@ -8,20 +8,19 @@ import { readState } from "./monitor-state.ts";
 import { readSource } from "./source.ts";
 import { readNotes } from "./wallet-notes.ts";
 
-const USAGE = `Says what the log knows of a wallet, from what a monitor has checked. Nothing is fetched from the service.
+const USAGE = `Shows a wallet's entries in the log, from the files that a monitor wrote. Nothing is fetched from the service.
 
   agent-payment-trust-verifier log wallet <0x…> --state <file> --wallets <file> [--record <file | URL>] [--at <time>] [--json]
 
---state and --wallets are the files of "log monitor". --record is what the service says of the wallet: its verification
+--state and --wallets are the files of "log monitor". --record is the service's statement about the wallet: its verification
 record or its credential.
 
-Entries of types that the monitor did not know are named: they may be about any wallet.
+Entries of types that the monitor did not know are listed, because they may be about any wallet.
 
-Exit codes: 0 answered; 1 the record leaves out a FAIL that counts, calls the wallet verified in spite of it, or shows a certificate
-otherwise than the log does; 2 usage error or
-unreadable input.`;
+Exit codes: 0 answered; 1 the record omits a FAIL that counts, calls the wallet verified in spite of it, or shows a certificate
+differently from the log; 2 usage error or unreadable input.`;
 
-/** The sub-command `log wallet`. @throws InputError for wrong usage, or for a file that cannot be read */
+/** The subcommand `log wallet`. @throws InputError for wrong usage, or for a file that cannot be read */
 export async function checkWallet(args: readonly string[]): Promise<0 | 1> {
   const given = readArguments(args, {
     usage: USAGE,
@@ -34,10 +33,10 @@ export async function checkWallet(args: readonly string[]): Promise<0 | 1> {
   if (state === undefined || wallets === undefined) throw new InputError(`Expected --state and --wallets.\n\n${USAGE}`);
   if (time !== undefined && !isTime(time)) throw new InputError(`--at ${quote(time)} is not a UTC time`);
   const kept = await readState(state);
-  if (kept === null) throw new InputError(`${quote(state)} is not there: run log monitor first`);
+  if (kept === null) throw new InputError(`${quote(state)} does not exist: run log monitor first`);
   const { place, notes } = kept;
   if (notes === null)
-    throw new InputError(`${quote(state)} was kept without --wallets: remove it, and follow the log again`);
+    throw new InputError(`${quote(state)} was written without --wallets: remove it, and monitor the log again`);
   const { certificates, unknown } = await entriesOf(wallet, readNotes(wallets, notes));
   const at = time === undefined ? new Date() : new Date(time);
   const hidden = record === undefined ? [] : hiddenBy(await listedIn(record, wallet), certificates, at);
@@ -48,7 +47,7 @@ export async function checkWallet(args: readonly string[]): Promise<0 | 1> {
 
 async function listedIn(source: string, wallet: string) {
   const found = listIn(parseUnsignedJson(await readSource(source)));
-  if (found === null) throw new InputError(`${quote(source)} is neither a verification record nor a credential`);
+  if (found === null) throw new InputError(`${quote(source)} is not a verification record or a credential`);
   if (found.wallet.toLowerCase() !== wallet) throw new InputError(`${quote(source)} is about ${quote(found.wallet)}`);
   return found;
 }
@@ -73,4 +72,4 @@ function render({ wallet, log, size, certificates, unknown, hidden }: WalletRepo
   ].join("\n");
 }
 
-const REREAD = "with a verifier that knows it, remove --state and --wallets and follow the log once more";
+const REREAD = "update the package, remove --state and --wallets, and monitor the log again";

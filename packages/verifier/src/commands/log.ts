@@ -20,12 +20,12 @@ const USAGE = `Checks that a record is in the service's public log, offline.
   agent-payment-trust-verifier log wallet <0x…> --state <file> --wallets <file> [--record <file | URL>]
 
 The record is the JSON of a certificate, a verdict or an evaluation; its proof is at the same address with .tlog-proof. The
-policy (C2SP tlog-policy) names the log, the witnesses, and how many of them must have cosigned. --issuer names who must have
-signed the entry; its keys are fetched from there unless --jwks pins them.
+policy (C2SP tlog-policy) names the log, the witnesses, and how many of them must have cosigned. --issuer names the expected signer
+of the entry; its keys are fetched from there unless --jwks pins them.
 
-Exit codes: 0 it is in the log; 1 it is not shown to be; 2 usage error or unreadable input.`;
+Exit codes: 0 it is in the log; 1 its inclusion is not proven; 2 usage error or unreadable input.`;
 
-/** The sub-command `log`. @throws InputError for wrong usage, or for a source that cannot be read */
+/** The subcommand `log`. @throws InputError for wrong usage, or for a source that cannot be read */
 export async function checkLog(args: readonly string[]): Promise<0 | 1> {
   if (args[0] === "consistency") return checkConsistency(args.slice(1));
   if (args[0] === "monitor") return monitorLog(args.slice(1));
@@ -44,16 +44,14 @@ export async function checkLog(args: readonly string[]): Promise<0 | 1> {
   return report.valid ? 0 : 1;
 }
 
-/** What the record says has happened since to what was logged: the proof of the first entry holds all the same. */
+/** Reports a later change that the record states; the proof of the original entry is valid all the same. */
 function since(record: Uint8Array): readonly string[] {
   const document = parseUnsignedJson(record);
   const marks = ["reversed", "corrected", "expired"].filter((name) => isObject(document) && document[name] === true);
-  return marks.length === 0
-    ? []
-    : [`  since      the record says that it is ${marks.join(" and ")}, so it does not count`];
+  return marks.length === 0 ? [] : [`  since      the record is marked ${marks.join(" and ")}, so it no longer counts`];
 }
 
-/** The log chooses ids. */
+/** The log chooses the ids, so they are untrusted. */
 const plain = (id: string): string => quote(id).replace(/^"|"$/g, "");
 
 function render(report: LoggedReport, record: Uint8Array): string {
@@ -63,10 +61,10 @@ function render(report: LoggedReport, record: Uint8Array): string {
   return [
     `valid: the ${type} ${plain(id)} is entry ${index} of the log ${log}`,
     `  about      ${claims.about}`,
-    ...(claims.summary === "" ? [] : [`  says       ${claims.summary}`]),
+    ...(claims.summary === "" ? [] : [`  result     ${claims.summary}`]),
     ...since(record),
     `  signed     by ${issuer}`,
     `  tree       ${counted(size, "entry", "entries")}`,
-    `  witnessed  ${names.join(", ") || "by nobody; the policy asks for nobody"}`,
+    `  witnessed  ${names.join(", ") || "not witnessed; the policy requires no witness"}`,
   ].join("\n");
 }

@@ -5,14 +5,17 @@ import { isObject, parseStrictJson } from "../strict-json.ts";
 import type { CheckedLog } from "../tlog/follow.ts";
 import { placeJson, placeOf } from "../tlog/place.ts";
 
-/** What a monitor keeps between its runs. */
+/** The state that a monitor stores between runs. */
 export interface MonitorState {
   readonly place: CheckedLog;
-  /** How many bytes of notes on wallets go with it; null where it was followed without. */
+  /** The number of bytes in the notes file that belong to this state; null if the log was monitored without notes. */
   readonly notes: number | null;
 }
 
-/** Where a monitor stopped, or null if the file is not there yet. @throws InputError for a file that is none */
+/**
+ * Returns the stored state of a monitor, or null if the file does not exist. @throws InputError for a file that is not
+ * a state
+ */
 export async function readState(file: string): Promise<MonitorState | null> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return null;
@@ -28,11 +31,11 @@ export async function readState(file: string): Promise<MonitorState | null> {
   }
 }
 
-/** Writes it so that a crash leaves either the old state or the new one. */
+/** Writes the state so that a crash leaves either the old state or the new one. */
 export async function writeState(file: string, { place, notes }: MonitorState): Promise<void> {
-  const beside = `${file}.new`;
-  const handle = await open(beside, "w").catch((error: NodeJS.ErrnoException) => {
-    throw new InputError(`${quote(beside)} cannot be written: ${error.code}`);
+  const temporary = `${file}.new`;
+  const handle = await open(temporary, "w").catch((error: NodeJS.ErrnoException) => {
+    throw new InputError(`${quote(temporary)} cannot be written: ${error.code}`);
   });
   try {
     await handle.writeFile(`${JSON.stringify({ ...placeJson(place), ...(notes === null ? {} : { notes }) })}\n`);
@@ -40,7 +43,7 @@ export async function writeState(file: string, { place, notes }: MonitorState): 
   } finally {
     await handle.close();
   }
-  await rename(beside, file);
+  await rename(temporary, file);
   const folder = await open(dirname(file));
   await folder.sync().finally(() => folder.close());
 }

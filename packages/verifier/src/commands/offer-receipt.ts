@@ -16,14 +16,14 @@ const USAGE = `Checks what a seller signed with the x402 extension offer-receipt
 
 The source is the value of a PAYMENT-REQUIRED or PAYMENT-RESPONSE header, in base64 or decoded, the body of a 402 that has
 the offers, or one signed offer or receipt. --did is the seller's DID document, for signatures in the format jws; without
-it, it is fetched from the host of the resource, where the kid's did:web says. --key is a public JWK that you know to be the
-seller's: a JWS is checked with it, whatever its kid names. For an EIP-712 receipt, --offer or --pay-to says who was to be paid: the signature must be theirs. --offer
-is checked too: its signature, and that it is for the receipt's resource and network. EIP-712 and ES256K require the viem
-package: npm install viem.
+it, the document is fetched from the resource's host, at the address that the kid's did:web names. --key is a public JWK that
+you know to be the seller's: a JWS is checked with it, whatever its kid names. For an EIP-712 receipt, --offer or --pay-to
+names the payee, who must have signed it. --offer is checked too: its signature, and that it is for the receipt's resource and
+network. EIP-712 and ES256K require the viem package: npm install viem.
 
 Exit codes: 0 valid; 1 not valid; 2 usage error or unreadable input.`;
 
-/** The sub-command `offer`. @throws InputError for wrong usage, or for a source that cannot be read or has no offer */
+/** The subcommand `offer`. @throws InputError for wrong usage, or for a source that cannot be read or has no offer */
 export async function checkOffer(args: readonly string[]): Promise<0 | 1> {
   const texts = ["did", "key", "at"] as const;
   const { source, did, key, json, ...given } = readArguments(args, { usage: USAGE, texts, flags: ["json"] });
@@ -34,14 +34,16 @@ export async function checkOffer(args: readonly string[]): Promise<0 | 1> {
   return report(reports, json);
 }
 
-/** The sub-command `receipt`. @throws InputError for wrong usage, or for a source that cannot be read or has no receipt */
+/**
+ * The subcommand `receipt`. @throws InputError for wrong usage, or for a source that cannot be read or has no receipt
+ */
 export async function checkReceipt(args: readonly string[]): Promise<0 | 1> {
   const texts = ["did", "key", "offer", "pay-to"] as const;
   const { source, did, key, offer, json, ...given } = readArguments(args, { usage: USAGE, texts, flags: ["json"] });
   const named = accountOf(given["pay-to"]);
   const found = receiptIn(await read(source));
   const offers = offer === undefined ? [] : offersFor(found, offersIn(await read(offer)));
-  // An offer counts only by its signature; when it ended does not matter once it was paid.
+  // An offer counts by its signature alone; it may have expired after it was paid.
   const pairs = offers.length === 0 ? [null] : offers;
   const checked = [];
   for (const one of pairs) {
@@ -61,7 +63,7 @@ export async function checkReceipt(args: readonly string[]): Promise<0 | 1> {
   return report(checked.find((reports) => reports.every(({ valid }) => valid)) ?? first, json);
 }
 
-/** The offers that a receipt can be for: those of its network, or all if there is none. */
+/** The offers that a receipt can be for: the ones on its network, or all if none is. */
 function offersFor({ signed }: SignedPart, offers: readonly SignedPart[]): readonly SignedPart[] {
   const { network } = readStatement("receipt", signed).payload;
   const same = offers.filter((offer) => readStatement("offer", offer.signed).payload.network === network);
@@ -78,7 +80,7 @@ function accountOf(payTo: string | undefined): string | undefined {
   throw new InputError(`--pay-to ${quote(payTo)} is not an address`);
 }
 
-/** JSON, or JSON in base64 as a header carries it. */
+/** Reads JSON, or JSON in base64 as in a header. */
 async function read(source: string): Promise<JsonObject> {
   const text = new TextDecoder().decode(await readSource(source)).trim();
   const value = parsed(text.startsWith("{") ? text : Buffer.from(text, "base64"));
@@ -91,13 +93,13 @@ function parsed(text: string | Uint8Array): Json {
     return parseUnsignedJson(text);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    throw new InputError(`The source is neither JSON nor a header in base64: ${error.message}.`);
+    throw new InputError(`The source is not JSON or a base64 header: ${error.message}.`);
   }
 }
 
 interface SignedPart {
   readonly signed: Json;
-  /** What its surroundings say, which it must say too. */
+  /** Members of the surrounding message that the signed payload must match. */
   readonly members: Readonly<Record<string, Json | undefined>>;
 }
 
@@ -106,13 +108,14 @@ const infoOf = ({ extensions }: JsonObject): JsonObject => {
   return isObject(extension) && isObject(extension.info) ? extension.info : {};
 };
 
-/** The offers of a 402, each with the terms that it is for; or the one offer that the text is. */
+/** The offers of a 402, each with the terms that it is for; or a single offer. */
 function offersIn(value: JsonObject): readonly SignedPart[] {
   if ("format" in value) return [{ signed: value, members: {} }];
   const { offers } = infoOf(value);
   if (!Array.isArray(offers) || offers.length === 0)
     throw new InputError("No signed offer was found: expected extensions.offer-receipt.info.offers.");
-  // The body of a 402 has the offers that its PAYMENT-REQUIRED has no room for, without the terms that they are for.
+  // The body of a 402 has the offers that do not fit in its PAYMENT-REQUIRED header, without the terms that they are
+  // for.
   if (value.x402Version === 1) return offers.map((signed) => ({ signed, members: {} }));
   const accepts = Array.isArray(value.accepts) ? (value.accepts as readonly Json[]) : [];
   const resourceUrl = isObject(value.resource) ? value.resource.url : value.resource;
@@ -131,30 +134,30 @@ const comparable = ({ scheme, network, asset, payTo, amount }: JsonObject) => ({
   amount,
 });
 
-/** What an offer is for: the entry that it names by its place, or else the one that says the same, or the first. */
+/** The terms of an offer: the entry that it names by index, else the first entry that matches, else the first. */
 function termsOf(signed: Json, accepts: readonly Json[]): Json | undefined {
   const { acceptIndex } = isObject(signed) ? signed : {};
   if (acceptIndex !== undefined) return Number.isInteger(acceptIndex) ? accepts[acceptIndex as number] : undefined;
   const { payload } = readStatement("offer", signed);
-  const says = (terms: Json) =>
+  const matches = (terms: Json) =>
     isObject(terms) && Object.entries(comparable(terms)).every(([name, value]) => payload[name] === value);
-  return accepts.find(says) ?? accepts[0];
+  return accepts.find(matches) ?? accepts[0];
 }
 
-/** The receipt of a PAYMENT-RESPONSE, with what that says of the payment; or the one receipt that the text is. */
+/** The receipt of a PAYMENT-RESPONSE, with the response's statements about the payment; or a single receipt. */
 function receiptIn(value: JsonObject): SignedPart {
   if ("format" in value) return { signed: value, members: {} };
   const { receipt } = infoOf(value);
   if (receipt === undefined)
     throw new InputError("No signed receipt was found: expected extensions.offer-receipt.info.receipt.");
   const { payer, transaction, network } = value;
-  const said = { payer, network: caip2(network) };
-  return { signed: receipt, members: { transaction, ...Object.fromEntries(Object.entries(said).filter(isGiven)) } };
+  const stated = { payer, network: caip2(network) };
+  return { signed: receipt, members: { transaction, ...Object.fromEntries(Object.entries(stated).filter(isGiven)) } };
 }
 
 const isGiven = ([, value]: readonly [string, Json | undefined]): boolean => value !== undefined;
 
-/** An answer in version 1 names networks by a key, and what is signed by CAIP-2. A key that is not known says nothing. */
+/** Version 1 responses name networks by a key, signed payloads by CAIP-2. An unknown key is not compared. */
 const KEYS: ReadonlyMap<Json | undefined, string> = new Map(Object.entries(NETWORKS).map(([id, { key }]) => [key, id]));
 
 const caip2 = (network: Json | undefined): Json | undefined =>
@@ -188,7 +191,7 @@ function report(reports: readonly SignedReport[], json: boolean): 0 | 1 {
 
 const render = ({ valid, genuine, checks, payload }: SignedReport): string =>
   [
-    `${valid ? "valid" : genuine ? "GENUINE, BUT OVER" : "NOT VALID"}: ${quote(payload.resourceUrl)}`,
+    `${valid ? "valid" : genuine ? "GENUINE, BUT EXPIRED" : "NOT VALID"}: ${quote(payload.resourceUrl)}`,
     ...Object.entries(payload).map(([name, value]) => `  ${name.padEnd(12)} ${quote(value)}`),
     ...checks.map(({ statement, holds }) => `  ${holds ? "yes" : "NO "}  ${statement}`),
   ].join("\n");

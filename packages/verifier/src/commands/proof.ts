@@ -9,7 +9,7 @@ const USAGE = `Re-checks the published proof of a failed behavioral test, offlin
 The source is the JSON record of a certificate, like https://trust.example/cert/0123456789abcdef?format=json.
 Requires the viem package: npm install viem.`;
 
-/** The sub-command `proof`. @throws InputError for wrong usage, or for a source that cannot be read or has no proof */
+/** The subcommand `proof`. @throws InputError for wrong usage, or for a source that cannot be read or has no proof */
 export async function checkProof(args: readonly string[]): Promise<0 | 1> {
   const { source, json } = readArguments(args, { usage: USAGE, flags: ["json"] });
   const text = await readSource(source);

@@ -15,8 +15,8 @@ Exit codes: 0 the facts give this record; 1 they give a different record; 2 usag
 const MAX_SHOWN = 20;
 
 /**
- * The sub-command `score`. @throws InputError for wrong usage, or for a source that cannot be read or is not a score
- * record
+ * The subcommand `score`.
+ * @throws InputError for wrong usage, or for a source that cannot be read or is not a score record
  */
 export async function checkScore(args: readonly string[]): Promise<0 | 1> {
   const { source, json } = readArguments(args, { usage: USAGE, flags: ["json"] });
@@ -50,4 +50,4 @@ function render({ same, differences, computed }: Replay): string {
 }
 
 const renderDifference = ({ path, stated, computed }: Replay["differences"][number]): string =>
-  `  ${quote(path)}: the record says ${quote(stated)}, its facts give ${quote(computed)}`;
+  `  ${quote(path)}: the record has ${quote(stated)}, its facts give ${quote(computed)}`;

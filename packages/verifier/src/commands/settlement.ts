@@ -7,19 +7,19 @@ import { readSource } from "./source.ts";
 import { readTrust, TRUST_TEXTS } from "./trust.ts";
 import { withViem } from "./with-viem.ts";
 
-const USAGE = `Checks a signed statement of what became of a USDC authorization (EIP-3009).
+const USAGE = `Checks a signed statement of the status of a USDC authorization (EIP-3009).
 
   agent-payment-trust-verifier settlement <file | URL | -> [--issuer <origin | did:web:…>] [--jwks <file | URL>]
     [--authorization <file | URL>] [--signature <0x…>] [--at <time>] [--json]
 
---issuer names who must have signed it; its keys are fetched from there unless --jwks pins them. Only a statement that is
-read from its issuer's own https address needs neither. --authorization is a JSON object with from, to, value, validAfter,
-validBefore and nonce: the statement must be about exactly this one. --signature is the payer's over it: its signer must be
-the payer. A statement that says it saw the signature, and --signature, require the viem package: npm install viem.
+--issuer names the expected signer; its keys are fetched from there unless --jwks pins them. Only a statement that is read
+from its issuer's own https address needs neither. --authorization is a JSON object with from, to, value, validAfter,
+validBefore and nonce: the statement must be about exactly this one. --signature is the payer's signature of it. To check
+--signature, or a statement whose issuer saw the signature, install the viem package: npm install viem.
 
 Exit codes: 0 valid; 1 not valid; 2 usage error or unreadable input.`;
 
-/** The sub-command `settlement`. @throws InputError for wrong usage, or for a source that cannot be read */
+/** The subcommand `settlement`. @throws InputError for wrong usage, or for a source that cannot be read */
 export async function checkSettlement(args: readonly string[]): Promise<0 | 1> {
   const {
     authorization,
@@ -56,10 +56,10 @@ function render({ valid, signature, checks, document }: StatementReport): string
     ? `signed by ${signature.issuer} with key ${signature.kid}, on ${signature.created}`
     : `not signed (${signature.code}): ${signature.reason}`;
   return [
-    valid ? `valid: ${quote(settlement.status)}${settlement.final === true ? ", for good" : ""}` : "NOT VALID",
+    valid ? `valid: ${quote(settlement.status)}${settlement.final === true ? ", final" : ""}` : "NOT VALID",
     ...(document === null ? [] : [`  about ${claimsOf(document).about}`]),
     `  ${signed}`,
     ...checks.map(({ statement, holds }) => `  ${holds ? "yes" : "NO "}  ${statement}`),
-    ...(rests === null ? [] : [`  rests on ${quote(rests)}: the payer's signature was not shown`]),
+    ...(rests === null ? [] : [`  conditional on ${quote(rests)}: the payer's signature was not shown`]),
   ].join("\n");
 }

@@ -5,7 +5,7 @@ import { InputError, quote } from "../refusal.ts";
 
 export const isUrl = (source: string): boolean => /^https?:\/\//i.test(source);
 
-/** The bytes of a file, an address or, for `-`, standard input. @throws InputError if it cannot be read */
+/** Returns the bytes of a file, an address, or standard input (`-`). @throws InputError if it cannot be read */
 export async function readSource(source: string): Promise<Uint8Array> {
   if (isUrl(source) && URL.canParse(source)) return fetchText(source);
   try {

@@ -5,13 +5,13 @@ import { InputError, quote } from "../refusal.ts";
 import type { Expectation } from "../verify-document.ts";
 import { isUrl, readSource } from "./source.ts";
 
-/** The options that say which keys to trust, and when. */
+/** The options that select the trusted keys and the time. */
 export const TRUST_TEXTS = ["issuer", "jwks", "at"] as const;
 
-/** What was given of them, and where the document comes from. */
+/** The options that were given, and the source of the document. */
 type Given = Readonly<Record<(typeof TRUST_TEXTS)[number], string | undefined>> & { readonly source: string };
 
-/** Whose keys were trusted, and why: the part of the answer that no signature can give. */
+/** The keys that were trusted, and why: no signature can prove this part. */
 export interface Trust {
   readonly expected: Expectation;
   readonly keysFrom: string;
@@ -19,9 +19,10 @@ export interface Trust {
 }
 
 /**
- * The keys to check a signed document with: `--jwks` names them; otherwise they are fetched from `--issuer`, or from the
- * origin that the document itself is read from.
- * @throws InputError with the usage if none of these is given; if the issuer or the time is none; if the keys cannot be read
+ * Reads the keys to check a signed document with: from `--jwks`, else from `--issuer`, else from the origin that served
+ * the document.
+ * @throws InputError with the usage if none of these is given, if the issuer or the time is invalid, or if the keys
+ * cannot be read
  */
 export async function readTrust({ source, issuer: named, jwks, at: time }: Given, usage: string): Promise<Trust> {
   if (time !== undefined && !isTime(time))
@@ -35,7 +36,7 @@ export async function readTrust({ source, issuer: named, jwks, at: time }: Given
   if (issuer !== undefined) return fetched(issuer, "--issuer names this issuer", at);
   if (isUrl(source)) return fetched(parseIssuer(new URL(source).origin), "the document was read from this origin", at);
   throw new InputError(
-    `Whose document should this be? A document that names its own issuer proves nothing; add --issuer or --jwks.\n\n${usage}`,
+    `Which issuer do you expect? A document that names its own issuer proves nothing; add --issuer or --jwks.\n\n${usage}`,
   );
 }
 

@@ -6,18 +6,21 @@ import { readArguments } from "./arguments.ts";
 import { readSource } from "./source.ts";
 import { withViem } from "./with-viem.ts";
 
-const USAGE = `Decides a verdict on the breach of an offer again, offline, from the evidence that it publishes.
+const USAGE = `Recomputes a verdict on the breach of an offer, offline, from its published evidence.
 
   agent-payment-trust-verifier verdict <file | URL | -> [--json]
 
-The source is the JSON of a verdict of the category offer-breach. Signatures of the offer and the receipt are checked once
-more, with the key in the verdict; that the seller's host listed it, and that the transaction is final, is for the host
-and the chain to show. Check the arbiter's own signature with the sub-command document. EIP-712 requires the viem package:
+The source is the JSON of a verdict of the category offer-breach. The signatures of the offer and the receipt are checked again
+with the key in the verdict. Ask the seller's host whether it listed that key, and the chain whether the transaction is final.
+Check the arbiter's own signature with the subcommand document. EIP-712 requires the viem package:
 npm install viem.
 
-Exit codes: 0 the evidence gives this verdict; 1 it gives another; 2 usage error, or not such a verdict.`;
+Exit codes: 0 the evidence gives this verdict; 1 it gives a different one; 2 usage error, or not such a verdict.`;
 
-/** The sub-command `verdict`. @throws InputError for wrong usage, or for a source that is no verdict on an offer's breach */
+/**
+ * The subcommand `verdict`. @throws InputError for wrong usage, or for a source that is not a verdict on the breach of
+ * an offer
+ */
 export async function checkVerdict(args: readonly string[]): Promise<0 | 1> {
   const { source, json } = readArguments(args, { usage: USAGE, flags: ["json"] });
   const text = await readSource(source);

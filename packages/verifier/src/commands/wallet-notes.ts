@@ -4,12 +4,12 @@ import { createInterface } from "node:readline";
 import { InputError, quote } from "../refusal.ts";
 import type { Noted } from "../tlog/wallet-log.ts";
 
-// One note a line, in the order of the log. The monitor's state says how many bytes go with it; what is after them was written
-// by a run that was killed before it wrote its state.
+// One note per line, in the order of the log. The monitor's state records the length in bytes; anything after that was
+// written by a run that was killed before it wrote its state.
 
 /**
- * The notes in the first so many bytes.
- * @throws InputError for a file that does not have them whole: what is missing would be hidden
+ * Yields the notes in the first `bytes` bytes.
+ * @throws InputError if the file does not hold them in full: a missing note would hide an entry
  */
 export async function* readNotes(file: string, bytes: number): AsyncGenerator<Noted> {
   let read = 0;
@@ -20,7 +20,7 @@ export async function* readNotes(file: string, bytes: number): AsyncGenerator<No
     yield note;
   }
   if (read !== bytes)
-    throw new InputError(`${quote(file)} is not what the monitor has written: it was cut or changed. ${AGAIN}`);
+    throw new InputError(`${quote(file)} was truncated or changed since the monitor wrote it. ${AGAIN}`);
 }
 
 const AGAIN = "Remove it and the state to begin at entry 0";
@@ -52,25 +52,27 @@ function parse(line: string): Noted | null {
 }
 
 export interface WalletNotes {
-  /** Adds notes after those that are kept, and returns how many bytes there are, once they would outlive a crash. */
+  /** Appends notes, and returns the number of bytes once they would survive a crash. */
   add(notes: readonly Noted[]): Promise<number>;
-  /** The state covers what was added. */
+  /** Marks the appended notes as covered by the state. */
   keep(): void;
   close(): Promise<void>;
 }
 
 /**
- * Opens the notes of a monitor that has checked `size` entries, and cuts what is after them.
- * @param bytes how many its state names; null if it names none
- * @throws InputError if the log was followed before without notes, or they are not whole
+ * Opens the notes of a monitor that has checked `size` entries, and truncates the file to them.
+ * @param bytes their length according to the state; null if the state has none
+ * @throws InputError if the log was monitored without notes before, or the notes are incomplete
  */
 export async function openNotes(file: string, size: number, bytes: number | null): Promise<WalletNotes> {
   if (size > 0 && bytes === null)
-    throw new InputError(`The log was followed to entry ${size} without notes: remove the state to begin at entry 0`);
+    throw new InputError(
+      `The log was monitored up to entry ${size} without notes: remove the state to begin at entry 0`,
+    );
   const handle = await open(file, size === 0 ? "w" : "r+").catch((error: NodeJS.ErrnoException) => {
     throw new InputError(
       error.code === "ENOENT"
-        ? `${quote(file)} is not there, and the log was followed to entry ${size}: remove the state to begin at entry 0`
+        ? `${quote(file)} does not exist, but the log was monitored up to entry ${size}: remove the state to begin at entry 0`
         : `${quote(file)} cannot be opened: ${error.code}`,
     );
   });
@@ -98,7 +100,7 @@ export async function openNotes(file: string, size: number, bytes: number | null
   };
 }
 
-/** Who reads lines takes U+2028 and U+2029 for ends of lines, and an entry's id may have them. */
+/** Escapes U+2028 and U+2029, because some readers take them for line breaks and an entry's id may contain them. */
 const lineOf = (note: Noted): Buffer =>
   Buffer.from(
     `${JSON.stringify(note).replace(/[\u2028\u2029]/g, (end) => (end === "\u2028" ? "\\u2028" : "\\u2029"))}\n`,

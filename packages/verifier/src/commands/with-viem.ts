@@ -1,9 +1,8 @@
 import { InputError } from "../refusal.ts";
 
 /**
- * Work that hashes typed data and recovers signers, which viem does; who only checks signed documents need not install
- * it.
- * @throws InputError without viem
+ * Runs work that needs viem: hashing typed data and recovering signers. Checking signed documents does not need it.
+ * @throws InputError if viem is not installed
  */
 export async function withViem<T>(work: () => Promise<T>): Promise<T> {
   try {

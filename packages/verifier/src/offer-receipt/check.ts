@@ -5,20 +5,20 @@ import { speakerFor } from "./speaker.ts";
 import { type Kind, type Payload, readSubmitted, type Statement } from "./statement.ts";
 import { verifyJws } from "./verify-jws.ts";
 
-/** What a signed offer or receipt is compared with. */
+/** The values that a signed offer or receipt is compared with. */
 export interface Expected {
-  /** The text of the DID document that is trusted, for a JWS. */
+  /** The text of the trusted DID document, for a JWS. */
   readonly did?: string | Uint8Array | undefined;
   /**
-   * A public JWK that you know to be the seller's from elsewhere. A JWS is checked with it alone: its `kid` is then a
-   * label, which may name any host.
+   * A public JWK that you know to be the seller's from another source. A JWS is checked with it alone, whatever host
+   * its `kid` names.
    */
   readonly key?: Json | undefined;
-  /** Who must have signed an EIP-712 receipt, which does not say so itself. An offer names its own `payTo`. */
+  /** The expected signer of an EIP-712 receipt, which does not name its signer. An offer names its own `payTo`. */
   readonly payTo?: string | undefined;
-  /** Unix seconds; an offer must hold then. */
+  /** Unix seconds. An offer must be valid at this time. */
   readonly at: number;
-  /** What the payload must say, member by member. */
+  /** The values that the payload must have, member by member. */
   readonly members?: Readonly<Record<string, Json | undefined>> | undefined;
 }
 
@@ -28,19 +28,19 @@ export interface Check {
 }
 
 export interface SignedReport {
-  /** Whether it is genuine and, for an offer, still holds. */
+  /** Whether it is genuine and, for an offer, not expired. */
   readonly valid: boolean;
-  /** Whether every check holds, whatever the time: an offer that is over is still evidence of what was offered. */
+  /** Whether every check other than the time holds: an expired offer is still evidence of the offer. */
   readonly genuine: boolean;
   readonly checks: readonly Check[];
   readonly payload: Payload;
 }
 
 /**
- * Checks a signed offer or receipt of the x402 extension `offer-receipt`. A signature alone says little: anybody can
- * sign an offer for anybody's URL. So a JWS must be by a key of the resource's own host, and an EIP-712 signature by
- * the account that is paid.
- * @throws InputError for what is not a signed offer or receipt, or a DID document that cannot be read
+ * Checks a signed offer or receipt of the x402 extension `offer-receipt`. A valid signature alone is not enough,
+ * because anyone can sign an offer for anyone's URL: a JWS must be signed by a key of the resource's own host, and an
+ * EIP-712 signature must be the payee's.
+ * @throws InputError if it is not a signed offer or receipt, or if a DID document cannot be read
  */
 export async function checkSigned(kind: Kind, signed: Json, expected: Expected): Promise<SignedReport> {
   const statement = readSubmitted(kind, signed);
@@ -51,7 +51,8 @@ export async function checkSigned(kind: Kind, signed: Json, expected: Expected):
       check(`${name} is ${String(value)}`, same(payload[name], value)),
     ),
   ];
-  const timely = kind === "offer" ? [check("the offer still holds", Number(payload.validUntil) >= expected.at)] : [];
+  const timely =
+    kind === "offer" ? [check("the offer has not expired", Number(payload.validUntil) >= expected.at)] : [];
   const genuine = checks.every(({ holds }) => holds);
   return {
     valid: genuine && timely.every(({ holds }) => holds),
@@ -68,7 +69,7 @@ async function checkJws({ kid, jws, payload }: Jws, { did, key }: Expected): Pro
   if (key !== undefined) {
     const trusted = publicJwk(key);
     if (trusted === null)
-      throw new InputError("The trusted key is no public JWK of Ed25519 (OKP), or of P-256 or secp256k1 (EC).");
+      throw new InputError("The trusted key is not a public JWK of Ed25519 (OKP), P-256 (EC), or secp256k1 (EC).");
     return [check("the JWS verifies", await verifyJws(jws, trusted))];
   }
   const jwk = did === undefined ? null : listedKey(did, kid);
@@ -86,12 +87,12 @@ async function checkTypedData({ kind, payload, signature }: TypedData, { payTo }
   const { signerOf } = await import("./typed-data.ts");
   const paid = kind === "offer" ? String(payload.payTo) : payTo;
   const signer = await signerOf(kind, payload, signature);
-  return [check(`the signer is who is paid, ${paid ?? "which is not known"}`, signer !== null && same(signer, paid))];
+  return [check(`the signer is the payee, ${paid ?? "which is unknown"}`, signer !== null && same(signer, paid))];
 }
 
 const check = (statement: string, holds: boolean): Check => ({ statement, holds });
 
-/** Addresses and hashes are the same in either case. */
+/** Addresses and hashes are compared without regard to case. */
 const same = (one: Json | undefined, other: Json | undefined): boolean =>
   one === other || (isHex(one) && isHex(other) && one.toLowerCase() === other.toLowerCase());
 

@@ -3,13 +3,13 @@ import { base58 } from "../base58.ts";
 import { InputError, quote, Refusal } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson } from "../strict-json.ts";
 
-/** An Ed25519 key (RFC 8037), or one of P-256 (RFC 7518) or secp256k1 (RFC 8812). Public members alone. */
+/** An Ed25519 key (RFC 8037), or one of P-256 (RFC 7518) or secp256k1 (RFC 8812). Public members only. */
 export type PublicJwk =
   | { readonly kty: "OKP"; readonly crv: "Ed25519"; readonly x: string }
   | { readonly kty: "EC"; readonly crv: "P-256" | "secp256k1"; readonly x: string; readonly y: string };
 
 /**
- * The key that a DID document (DID Core 1.0) lists as this verification method, as a JWK or a Multikey.
+ * Returns the key that a DID document (DID Core 1.0) lists as this verification method, as a JWK or a Multikey.
  * @param kid a DID URL, `did:web:HOST#FRAGMENT`
  * @returns null if the document does not list it
  * @throws InputError if the document or the key cannot be read
@@ -22,7 +22,7 @@ export function listedKey(text: string | Uint8Array, kid: string): PublicJwk | n
   const method = methods.filter(isObject).find(({ id }) => id === kid || id === kid.slice(did.length));
   if (method === undefined) return null;
   const jwk = publicJwk(method.publicKeyJwk) ?? multikey(method.publicKeyMultibase);
-  if (jwk === null) throw new InputError(`The key ${quote(kid)} is no key of Ed25519, P-256 or secp256k1.`);
+  if (jwk === null) throw new InputError(`The key ${quote(kid)} is not an Ed25519, P-256, or secp256k1 key.`);
   return jwk;
 }
 
@@ -40,7 +40,7 @@ function read(text: string | Uint8Array): JsonObject {
 const isCoordinate = (value: Json | undefined): value is string =>
   typeof value === "string" && /^[\w-]{43}$/.test(value);
 
-/** Only the public members of a JWK: whatever else it says is not used. Null for a key of another kind. */
+/** Returns the public members of a JWK and ignores all others. Null for another type of key. */
 export function publicJwk(given: Json | undefined): PublicJwk | null {
   if (!isObject(given)) return null;
   const { kty, crv, x, y } = given;
@@ -60,7 +60,7 @@ interface Curve {
 
 const P256_P = 2n ** 256n - 2n ** 224n + 2n ** 192n + 2n ** 96n - 1n;
 const CURVES: Readonly<Record<string, Curve>> = {
-  // By the bytes of their multicodec prefixes, p256-pub (0x1200) and secp256k1-pub (0xe7).
+  // Keyed by the bytes of their multicodec prefixes, p256-pub (0x1200) and secp256k1-pub (0xe7).
   "128,36": {
     crv: "P-256",
     p: P256_P,
@@ -70,7 +70,7 @@ const CURVES: Readonly<Record<string, Curve>> = {
   "231,1": { crv: "secp256k1", p: 2n ** 256n - 2n ** 32n - 977n, a: 0n, b: 7n },
 };
 
-/** A Multikey in base58btc (`z…`): Ed25519, or a compressed point of P-256 or secp256k1. Null for every other. */
+/** Decodes a Multikey in base58btc (`z…`): Ed25519, or a compressed point of P-256 or secp256k1. Null for any other. */
 function multikey(text: Json | undefined): PublicJwk | null {
   if (typeof text !== "string" || !text.startsWith("z")) return null;
   const bytes = base58(text.slice(1), 34) ?? base58(text.slice(1), 35);

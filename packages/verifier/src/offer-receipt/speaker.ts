@@ -1,18 +1,18 @@
 import { issuerOfDid } from "../issuer.ts";
 
-/** A did:web identifier, and where its document is. */
+/** A did:web identifier, and the URL of its document. */
 export interface Speaker {
   readonly did: string;
   readonly documentUrl: string;
 }
 
 const SEGMENT = /^(?!\.{1,2}$)[\w.~-]+$/;
-/** An encoded separator or dot segment: servers disagree about what it means. */
+/** An encoded separator or dot segment, which servers interpret differently. */
 const AMBIGUOUS = /%2[ef]|%5c/i;
 
 /**
- * The did:web identifier in a key's id, if it may speak for a resource: that of the resource's own host, or of a path
- * that the resource is under (`did:web:shop.example:a` for `https://shop.example/a/…`). Null for every other.
+ * Returns the did:web identifier in a key's id if it may speak for a resource: the resource's own host, or a path that
+ * the resource is under (`did:web:shop.example:a` for `https://shop.example/a/…`). Null for any other.
  * @param kid a DID URL, `did:web:HOST#FRAGMENT` or `did:web:HOST:PATH#FRAGMENT`
  */
 export function speakerFor(resourceUrl: string, kid: string): Speaker | null {
@@ -29,6 +29,6 @@ export function speakerFor(resourceUrl: string, kid: string): Speaker | null {
     : null;
 }
 
-/** Where the DID document of a key is to be found: always on the resource's own origin. */
+/** Returns the URL of a key's DID document, which is always on the resource's own origin. */
 export const documentUrlFor = (resourceUrl: string, kid: string): string =>
   speakerFor(resourceUrl, kid)?.documentUrl ?? `${new URL(resourceUrl).origin}/.well-known/did.json`;

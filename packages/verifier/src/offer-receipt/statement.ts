@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject, parseStrictJson } from "../strict
 
 export type Kind = "offer" | "receipt";
 
-/** Every member of a payload is text or a whole number (x402, extension `offer-receipt`, version 1). */
+/** Every member of a payload is a string or a whole number (x402, extension `offer-receipt`, version 1). */
 const MEMBERS = {
   offer: {
     version: "number",
@@ -26,10 +26,10 @@ const MEMBERS = {
   },
 } as const;
 
-/** What a seller signed: an offer, or a receipt whose `transaction` is empty if it names none. */
+/** The signed payload: an offer, or a receipt, whose `transaction` is empty if it names none. */
 export type Payload = Readonly<Record<string, string | number>> & { readonly resourceUrl: string };
 
-/** A signed offer or receipt, taken apart. Nothing of it has been verified. */
+/** A parsed offer or receipt. Nothing in it has been verified. */
 export type Statement =
   | {
       readonly format: "jws";
@@ -42,7 +42,7 @@ export type Statement =
 
 /**
  * Reads `{format: "jws", signature}` or `{format: "eip712", payload, signature}`.
- * @throws InputError if it has another form, or its payload is not that of an offer or a receipt
+ * @throws InputError if it has another form, or its payload is not an offer or a receipt
  */
 export function readStatement(kind: Kind, signed: Json): Statement {
   if (!isObject(signed)) throw new InputError(`The ${kind} is not a JSON object.`);
@@ -62,19 +62,22 @@ export function readStatement(kind: Kind, signed: Json): Statement {
 const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /**
- * The same, of what strangers hand in: nothing in it may be taken for signed that is not, or for another site's.
- * @throws InputError also for a JWS with a payload beside it or with other characters than its own, and for a resource
- *   whose URL names a user, as in `https://trust.example@shop.example`
+ * Reads a statement from an untrusted party: no unsigned value in it may be taken for a signed one, and no URL for
+ * another site's.
+ * @throws InputError also for a JWS with an extra payload or with characters outside base64url, and for a resource
+ * whose URL contains a user name, as in `https://trust.example@shop.example`
  */
 export function readSubmitted(kind: Kind, signed: Json): Statement {
   const statement = readStatement(kind, signed);
   if (statement.format === "jws" && isObject(signed) && signed.payload !== undefined)
-    throw new InputError(`The ${kind} has a payload beside its JWS, which is not signed.`);
+    throw new InputError(`The ${kind} has a payload next to its JWS, which is not signed.`);
   if (statement.format === "jws" && !COMPACT_JWS.test(statement.jws))
-    throw new InputError(`The ${kind}'s JWS has characters that base64url does not have.`);
+    throw new InputError(`The ${kind}'s JWS has characters outside base64url.`);
   const { username, password } = new URL(statement.payload.resourceUrl);
   if (username !== "" || password !== "")
-    throw new InputError(`The ${kind}'s resourceUrl is ${quote(statement.payload.resourceUrl)}, which names a user.`);
+    throw new InputError(
+      `The ${kind}'s resourceUrl is ${quote(statement.payload.resourceUrl)}, which contains a user name.`,
+    );
   return statement;
 }
 
@@ -98,7 +101,7 @@ function parsed(kind: Kind, part: string): Json {
 function readPayload(kind: Kind, payload: Json | undefined): Payload {
   if (!isObject(payload)) throw new InputError(`The ${kind} has no payload.`);
   const members: Readonly<Record<string, string>> = MEMBERS[kind];
-  // A JWS receipt may leave its transaction out; in EIP-712 it is empty.
+  // A JWS receipt may omit its transaction; in EIP-712 it is empty.
   const whole: JsonObject = kind === "receipt" ? { transaction: "", ...payload } : payload;
   for (const [name, type] of Object.entries(members))
     if (typeof whole[name] !== type || (type === "number" && !isWhole(whole[name])))

@@ -4,7 +4,7 @@ import type { Kind, Payload } from "./statement.ts";
 const text = (name: string) => ({ name, type: "string" });
 const number = (name: string) => ({ name, type: "uint256" });
 
-/** In the order that is signed (x402, extension `offer-receipt`). */
+/** In the order in which the members are signed (x402, extension `offer-receipt`). */
 const TYPES = {
   offer: {
     Offer: [
@@ -23,11 +23,11 @@ const TYPES = {
   },
 };
 
-/** The account that signed, in lower case, or null for bytes that no account could have made. */
+/** Returns the account that signed, in lowercase, or null for bytes that no account could have produced. */
 export async function signerOf(kind: Kind, payload: Payload, signature: string): Promise<string | null> {
   if (!/^0x[0-9a-f]{130}$/i.test(signature)) return null;
   const hash = hashTypedData({
-    // The chain is 1 whatever the network: the domain of the extension, not of a contract.
+    // The chain id is always 1, whatever the network: the domain belongs to the extension, not to a contract.
     domain: { name: `x402 ${kind}`, version: "1", chainId: 1 },
     types: TYPES[kind] as Record<string, { name: string; type: string }[]>,
     primaryType: kind === "offer" ? "Offer" : "Receipt",

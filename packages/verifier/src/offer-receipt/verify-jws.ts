@@ -3,26 +3,26 @@ import { InputError } from "../refusal.ts";
 import { parseStrictJson } from "../strict-json.ts";
 import type { PublicJwk } from "./did-document.ts";
 
-/** The only algorithm that a key may be used for (RFC 8037, RFC 7518, RFC 8812). */
+/** Returns the only algorithm that a key may be used with (RFC 8037, RFC 7518, RFC 8812). */
 export const algorithmOf = ({ crv }: PublicJwk): "EdDSA" | "ES256" | "ES256K" =>
   crv === "Ed25519" ? "EdDSA" : crv === "P-256" ? "ES256" : "ES256K";
 
 /**
- * Whether a compact JWS is by this key, in the key's one algorithm.
- * @throws InputError for a key that is none
+ * Returns whether a compact JWS was signed with this key, in the key's only algorithm.
+ * @throws InputError if the key is invalid
  */
 export async function verifyJws(jws: string, jwk: PublicJwk): Promise<boolean> {
   const alg = algorithmOf(jwk);
   if (jwk.crv === "secp256k1") return verifyEs256k(jws, jwk);
   const key = await importJWK({ ...jwk }, alg).catch(() => null);
-  if (key === null) throw new InputError("The key has members that are no key.");
+  if (key === null) throw new InputError("The key's members are not a valid key.");
   return compactVerify(jws, key, { algorithms: [alg] }).then(
     () => true,
     () => false,
   );
 }
 
-/** Neither jose nor browsers know the curve. A signature is by a key if that is one of the keys recovered from it. */
+/** jose and browsers do not support the curve. A signature matches if the key is one of the keys recovered from it. */
 async function verifyEs256k(jws: string, { x, y }: Extract<PublicJwk, { kty: "EC" }>): Promise<boolean> {
   const [header = "", payload = "", signature = ""] = jws.split(".");
   const { alg, b64 } = parseStrictJson(base64url.decode(header)) as { readonly alg?: unknown; readonly b64?: unknown };

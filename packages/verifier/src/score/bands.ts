@@ -1,8 +1,8 @@
-// The score as data: what the function computes with, and what documentation and pictures are drawn from.
+// The score as data, used by the function that computes it, by the documentation, and by the diagrams.
 
 export const SCORE_VERSION = 1;
 
-/** The components in display order, with the maximum points of each: 100 in all. */
+/** The components in display order, with the maximum points of each: 100 in total. */
 export const MAX_POINTS = {
   payment_capability: 30,
   scam_resistance: 20,
@@ -16,16 +16,16 @@ export const MAX_POINTS = {
 
 export type ComponentName = keyof typeof MAX_POINTS;
 
-/** The points for an amount of at least `from`, in ascending order; anything below the first earns none. */
+/** The points for an amount of at least `from`, in ascending order; an amount below the first earns none. */
 export interface Band {
   readonly from: number;
   readonly points: number;
 }
 
-/** A payment the wallet authorized counts from this size on, in atomic USDC. */
+/** The minimum size of an authorized payment that counts, in atomic USDC. */
 export const QUALIFYING_PAYMENT = 1_000;
 
-/** The best of these that applies. */
+/** The best one that applies counts. */
 export const PAYMENT_CAPABILITY = {
   freshSuitePass: 30,
   anyFreshPass: 26,
@@ -46,14 +46,14 @@ export const COUNTERPARTY_BANDS: readonly Band[] = [
   { from: 20, points: 12 },
 ];
 
-/** The payees to examine, and what makes one of them an independent counterparty. */
+/** The number of payees to examine, and the conditions for an independent counterparty. */
 export const MAX_PAYEES = 64;
 export const INDEPENDENCE = {
   /** The sum of the wallet's payments to the payee, in atomic USDC. */
   floor: 50_000,
-  /** It has sent back less than this share of them. */
+  /** The payee has returned less than this share of them. */
   sentBackBelowPercent: 50,
-  /** Distinct largest funders of its payers, other than the wallet, the payee and the wallet's own largest funder. */
+  /** Distinct largest funders of its payers, other than the wallet, the payee, and the wallet's own largest funder. */
   otherFunders: 3,
 } as const;
 
@@ -76,14 +76,14 @@ export const PAYMENTS_PER_COUNTERPARTY = 5;
 /** For each ISO week with a qualifying payment. */
 export const POINTS_PER_WEEK = 1;
 
-/** By whole days since the last qualifying payment: the first band that fits. */
+/** By whole days since the last qualifying payment: the first band that matches. */
 export const RECENCY_BANDS: readonly { readonly withinDays: number; readonly points: number }[] = [
   { withinDays: 7, points: 3 },
   { withinDays: 30, points: 2 },
   { withinDays: 60, points: 1 },
 ];
 
-/** An escrowed payment says something about its merchant from this amount on, in atomic USDC: dust does not. */
+/** The minimum amount of an escrowed payment that counts for its merchant, in atomic USDC. */
 export const OUTCOME_FLOOR = 50_000;
 
 /** By the number of buyers with a release to the wallet in the window. */
@@ -93,7 +93,7 @@ export const RELEASE_BANDS: readonly Band[] = [
   { from: 5, points: 3 },
 ];
 
-/** Points deducted by refunded buyer-days in percent of all buyer-days; none for refunds of fewer buyers. */
+/** Points deducted by refunded buyer-days, in percent of all buyer-days; none if fewer buyers were refunded. */
 export const REFUNDS = {
   buyers: 5,
   bands: [
@@ -105,17 +105,17 @@ export const REFUNDS = {
   ],
 } as const satisfies { readonly buyers: number; readonly bands: readonly Band[] };
 
-/** In scope `selective`: how much is looked up for one wallet, and when a wallet's inflows are too many to be read. */
+/** In scope `selective`: the number of look-ups per wallet, and the number of inflows that is too large to read. */
 export const LOOKUPS = {
   /** The newest payers of a payee. */
   payersPerPayee: 16,
-  /** Different payers of all payees together. */
+  /** Distinct payers of all payees together. */
   payers: 128,
-  /** A wallet with more transfers to it than this has an unknown funder. */
+  /** The funder of a wallet with more incoming transfers than this is unknown. */
   mostInflows: 10_000,
 } as const;
 
-/** The tier of a score, highest first; `unrated` does not depend on the score. E is not used. */
+/** The tiers by score, highest first; `unrated` does not depend on the score. E is not used. */
 export const TIERS = [
   { tier: "A", from: 90 },
   { tier: "B", from: 78 },
@@ -128,7 +128,7 @@ export type Tier = (typeof TIERS)[number]["tier"] | "unrated";
 
 /** The highest score a wallet can have while a cap applies to it. */
 export const CAP_LIMITS = {
-  /** No certificate ever, and fewer qualifying payments than `PAYMENT_CAPABILITY` asks for. */
+  /** No certificate ever, and fewer qualifying payments than `PAYMENT_CAPABILITY` requires. */
   unrated: 0,
   /** A fresh FAIL of a behavioral test. */
   fresh_fail: 25,
@@ -139,12 +139,12 @@ export const CAP_LIMITS = {
 
 export type CapName = keyof typeof CAP_LIMITS;
 
-/** What a tier needs besides its points. */
+/** The requirements of a tier in addition to its points. */
 export const REQUIREMENTS = {
   tier_a_requirements: { behavioural_passes: 2, independent_counterparties: 5, active_weeks: 4 },
   tier_b_requirements: { behavioural_passes: 0, independent_counterparties: 3, active_weeks: 2 },
 } as const;
 
-/** The points of an amount. */
+/** Returns the points for an amount. */
 export const pointsIn = (bands: readonly Band[], amount: number | bigint): number =>
   bands.findLast(({ from }) => amount >= from)?.points ?? 0;

@@ -6,12 +6,15 @@ import type { Cap } from "./record.ts";
 
 type Requirement = keyof (typeof REQUIREMENTS)["tier_a_requirements"];
 
-/** What a wallet has of what the tiers require. */
+/** The wallet's count for each tier requirement. */
 export type Achieved = Readonly<Record<Requirement, number>>;
 
 const cap = (name: CapName, because: readonly string[]): Cap => ({ cap: name, limit: CAP_LIMITS[name], because });
 
-/** Tier requirements apply only to points they would hold down; the other caps whenever their condition holds. */
+/**
+ * A tier's requirements apply only if the points would reach the tier; the other caps apply whenever their condition
+ * holds.
+ */
 export function capsOf(facts: ScoreFacts, points: number, achieved: Achieved): readonly Cap[] {
   const fails = freshFails(facts);
   const isKnown =
@@ -30,7 +33,7 @@ function requirementCap(name: keyof typeof REQUIREMENTS, points: number, achieve
   return points > CAP_LIMITS[name] && unmet.length > 0 ? [cap(name, unmet)] : [];
 }
 
-/** The tier of a score and the caps that made it. */
+/** Returns the tier for a score and the caps that determined it. */
 export function tierOf(score: number, caps: readonly Cap[]): Tier {
   if (caps.some((one) => one.cap === "unrated")) return "unrated";
   return TIERS.find(({ from }) => score >= from)?.tier ?? "F";

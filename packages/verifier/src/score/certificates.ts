@@ -13,21 +13,21 @@ import type { Fact, Flag, Judged } from "./record.ts";
 
 // `facts` are `inOrder` in this file: certificates are oldest first.
 
-/** What stands of a capability at `as_of`. */
+/** The certificate that decides a capability at `as_of`. */
 interface Decisive {
   readonly certificate: CertificateFact;
   readonly fresh: boolean;
 }
 
-/** Reversed certificates count for nothing. */
+/** Returns the certificates that were not reversed; reversed ones do not count. */
 export const notReversed = ({ certificates }: ScoreFacts): readonly CertificateFact[] =>
   certificates.filter(({ reversed_at }) => reversed_at === null);
 
 const isFresh = ({ valid_until }: CertificateFact, { as_of }: ScoreFacts): boolean => as_of < valid_until;
 
 /**
- * A test's fresh FAIL if there is one, else its newest fresh PASS, else its newest certificate; null when
- * untested.
+ * Returns a test's fresh FAIL if it has one, else its newest fresh PASS, else its newest certificate; null if it was
+ * never taken.
  */
 function decisiveOf(facts: ScoreFacts, test: Product): Decisive | null {
   const own = notReversed(facts).filter(({ product }) => product === test);
@@ -44,8 +44,8 @@ const isBehavioralFail = (facts: ScoreFacts, test: Product): boolean =>
 
 /** A flag for each fresh FAIL of a behavioral test. */
 export const freshFails = (facts: ScoreFacts): readonly Flag[] =>
-  BEHAVIORAL_PRODUCTS.map((test) => ({ test, stands: decisiveOf(facts, test) }))
-    .filter(({ stands }) => stands?.fresh === true && stands.certificate.result === "fail")
+  BEHAVIORAL_PRODUCTS.map((test) => ({ test, decisive: decisiveOf(facts, test) }))
+    .filter(({ decisive }) => decisive?.fresh === true && decisive.certificate.result === "fail")
     .map(({ test }) => `fresh_fail_${PRODUCTS[test].capability}` as const);
 
 export const flagsOf = (facts: ScoreFacts): readonly Flag[] => [
@@ -55,12 +55,12 @@ export const flagsOf = (facts: ScoreFacts): readonly Flag[] => [
   ),
 ];
 
-/** The tests without points of their own. */
+/** The tests that earn no points. */
 const WITHOUT_POINTS = PRODUCT_MENU.filter((test) => !Object.hasOwn(MAX_POINTS, PRODUCTS[test].capability));
 
 /**
- * The best of a fresh suite PASS, any other fresh PASS and enough qualifying payments. What speaks against a test without
- * points of its own, such as retry safety, is shown here.
+ * The best of a fresh suite PASS, any other fresh PASS, and enough qualifying payments. A FAIL or an expired
+ * certificate of a test that earns no points, such as retry safety, is listed here.
  */
 export function judgePaymentCapability(facts: ScoreFacts): Judged {
   const against = WITHOUT_POINTS.filter((test) => isExpired(facts, test) || isBehavioralFail(facts, test)).flatMap(
@@ -81,13 +81,13 @@ export function judgePaymentCapability(facts: ScoreFacts): Judged {
 
 /** A fresh FAIL outweighs every PASS. */
 export function judgeBehavior(facts: ScoreFacts, capability: BehavioralCapability): Judged {
-  const stands = decisiveOf(facts, productOf(capability));
-  const passed = stands?.fresh === true && stands.certificate.result === "pass";
-  return { points: passed ? BEHAVIORAL_PASS : 0, facts: factsOf(stands, passed) };
+  const decisive = decisiveOf(facts, productOf(capability));
+  const passed = decisive?.fresh === true && decisive.certificate.result === "pass";
+  return { points: passed ? BEHAVIORAL_PASS : 0, facts: factsOf(decisive, passed) };
 }
 
-function factsOf(stands: Decisive | null, counts: boolean): readonly Fact[] {
-  if (stands === null) return [];
-  const { url, product, result, valid_until } = stands.certificate;
-  return [{ kind: "certificate", counts, url, product, result, fresh: stands.fresh, valid_until }];
+function factsOf(decisive: Decisive | null, counts: boolean): readonly Fact[] {
+  if (decisive === null) return [];
+  const { url, product, result, valid_until } = decisive.certificate;
+  return [{ kind: "certificate", counts, url, product, result, fresh: decisive.fresh, valid_until }];
 }

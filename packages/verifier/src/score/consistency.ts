@@ -11,14 +11,14 @@ import {
 } from "./facts.ts";
 import { otherFunders } from "./funders.ts";
 
-/** The only way to write a time with a four-digit year; null if the text is not a time. */
+/** Returns a time in its canonical form, with a four-digit year; null if the text is not a time. */
 export const isoTime = (value: string): string | null =>
   /^\d{4}-/.test(value) && !Number.isNaN(Date.parse(value)) ? new Date(value).toISOString() : null;
 
-/** A rule, where it applies within the facts, and what it expects. */
+/** A rule, its location in the facts, and the expected value. */
 type Statement = readonly [holds: boolean, where: string, expected: string];
 
-/** Where facts contradict each other first, and what was expected there; null if they do not. */
+/** Returns the location of the first contradiction in the facts and the expected value; null without one. */
 export function contradictionIn(facts: ScoreFacts): string | null {
   const broken = statements(facts).find(([holds]) => !holds);
   return broken === undefined ? null : `${broken[1]}: expected ${broken[2]}`;
@@ -110,9 +110,9 @@ function ofLookup({ scope, lookup, payees, largest_funder }: ChainFacts, asOfBlo
   const differentPayers = new Set(looked.map(({ payer }) => payer)).size;
   return [
     [isSelective || lookup === null, "chain.lookup", "null, except in scope selective"],
-    [lookup !== null || looked.length === 0, "chain.lookup", "what the payers come from"],
+    [lookup !== null || looked.length === 0, "chain.lookup", "an object, because payers were looked up"],
     [lookup !== null || !isSelective || largest_funder === null, "chain.largest_funder", "null without a look-up"],
-    [isBetween, "chain.lookup.block", "a block before those that the index was asked after"],
+    [isBetween, "chain.lookup.block", "a block not after chain.lookup.as_of_block or as_of_block"],
     [differentPayers <= LOOKUPS.payers, "chain.payees", `at most ${LOOKUPS.payers} different payers`],
   ];
 }
@@ -128,7 +128,7 @@ function ofPayers(
   const others = otherFunders(payers, { wallet, payee, funders: [chain.largest_funder, funder_at_floor] });
   const unfunded = payers.filter(({ funder }) => funder === null).length;
   return [
-    [other_funders === others, `${where}.other_funders`, `${others}, the funders of payers`],
+    [other_funders === others, `${where}.other_funders`, `${others}, the number of distinct funders of payers`],
     [unfunded_payers >= unfunded, `${where}.unfunded_payers`, `at least ${unfunded}, as in payers`],
     ...payers.map(
       ({ payer, block }, index): Statement => [

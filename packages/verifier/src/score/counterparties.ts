@@ -2,7 +2,7 @@ import { COUNTERPARTY_BANDS, INDEPENDENCE, pointsIn } from "./bands.ts";
 import { dayOf, type PayeeFact, type ScoreFacts } from "./facts.ts";
 import { inTransaction, type Judged, type NotCounted } from "./record.ts";
 
-/** Why a payee is not an independent counterparty, or null if it is. */
+/** Returns the reason why a payee is not an independent counterparty, or null if it is one. */
 function reasonAgainst(payee: PayeeFact, { window, largest_funder }: ScoreFacts["chain"]): NotCounted | null {
   const [value, returned] = [BigInt(payee.value), BigInt(payee.returned)];
   if (value < INDEPENDENCE.floor) return "below_floor";
@@ -12,13 +12,13 @@ function reasonAgainst(payee: PayeeFact, { window, largest_funder }: ScoreFacts[
   return reasonOfFunders(payee);
 }
 
-/** Payers with unknown funders do not count; if they could have made the difference, that is the reason. */
+/** Payers with unknown funders do not count; if they could have made a difference, that is the reason. */
 function reasonOfFunders({ other_funders, unfunded_payers }: PayeeFact): NotCounted | null {
   if (other_funders >= INDEPENDENCE.otherFunders) return null;
   return other_funders + unfunded_payers >= INDEPENDENCE.otherFunders ? "funder_unknown" : "too_few_funders";
 }
 
-/** Every examined payee, with the reason if it does not count. */
+/** Lists every examined payee, with the reason if it does not count. */
 export function judgeCounterparties({ chain }: ScoreFacts): Judged {
   const facts = chain.payees.map((one) => {
     const reason = reasonAgainst(one, chain);

@@ -4,13 +4,16 @@ import { inOrder } from "./order.ts";
 import type { ScoreDocument } from "./record.ts";
 import { score } from "./score.ts";
 
-/** The risk score record as served, with its facts and their hash. The order of the facts does not change the bytes. */
+/**
+ * Returns the risk score record as served, with its facts and their hash. The order of the facts does not change the
+ * bytes.
+ */
 export async function scoreDocument(facts: ScoreFacts): Promise<ScoreDocument> {
   const inputs = inOrder(facts);
   return { ...score(inputs), inputs_sha256: await sha256(inputs), inputs };
 }
 
-/** Of the RFC 8785 form, in lower-case hex. */
+/** Returns the SHA-256 of the RFC 8785 form, in lowercase hex. */
 async function sha256(inputs: ScoreFacts): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(canonicalize(inputs)));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -2,7 +2,10 @@ import { pointsIn, REFUNDS, RELEASE_BANDS } from "./bands.ts";
 import type { ScoreFacts, SellerExam } from "./facts.ts";
 import { type Fact, inTransaction, type Judged } from "./record.ts";
 
-/** Buyers with releases, minus the share of refunds; negative if that outweighs. Exams are shown and never count. */
+/**
+ * Scores buyers with releases, minus the share of refunds; negative if refunds outweigh them. Exams are listed and
+ * never count.
+ */
 export function judgeEscrow({ as_of, chain: { escrow }, seller_exams }: ScoreFacts): Judged {
   const { buyers, release_days, last_release_tx, refunded_buyers, refund_days, last_refund_tx } = escrow;
   const percent = refund_days === 0 ? 0 : Math.floor((100 * refund_days) / (release_days + refund_days));

@@ -7,7 +7,7 @@ export interface Circle {
   readonly funders: readonly (Account | null)[];
 }
 
-/** How many distinct funders of these payers are outside of the circle of the wallet and its payee. */
+/** Returns the number of distinct funders of these payers outside the circle of the wallet and its payee. */
 export function otherFunders(payers: readonly PayerFact[], { wallet, payee, funders }: Circle): number {
   const circle: ReadonlySet<Account | null> = new Set([wallet, payee, ...funders]);
   const found = payers.map(({ funder }) => funder).filter((funder) => funder !== null && !circle.has(funder));

@@ -2,7 +2,7 @@ import type { PayeeFact, ScoreFacts } from "./facts.ts";
 
 type Key = readonly string[];
 
-/** Ascending by the keys' first difference, in code units: the same in every language and place. */
+/** Ascending by the first key that differs, in code units: independent of language and locale. */
 const compare = (a: Key, b: Key): number => {
   const at = a.findIndex((part, index) => part !== b[index]);
   return at < 0 ? 0 : (a[at] ?? "") < (b[at] ?? "") ? -1 : 1;
@@ -12,8 +12,8 @@ const sortedBy = <T>(items: readonly T[], key: (item: T) => Key): readonly T[] =
   items.toSorted((a, b) => compare(key(a), key(b)));
 
 /**
- * The same facts in the single order that is scored, hashed and served: oldest first, then by name; payers by their
- * address; of exams, the PASS before the FAIL.
+ * Returns the same facts in the one order that is scored, hashed, and served: oldest first, then by name; payers by
+ * address; the PASS of the exams before the FAIL.
  */
 export const inOrder = ({ seller_exams, ...facts }: ScoreFacts): ScoreFacts => ({
   ...facts,

@@ -106,9 +106,8 @@ const scoreFacts = object<ScoreFacts>({
 });
 
 /**
- * The facts of a score from untrusted JSON: exactly the members of `ScoreFacts`, none missing, none added, and no two
- * that contradict each other.
- * @throws InputError that names the place, like `inputs.chain.payees[3].payers[0].funder`
+ * Parses the facts of a score from untrusted JSON: exactly the members of `ScoreFacts`, without contradictions.
+ * @throws InputError that names the location, such as `inputs.chain.payees[3].payers[0].funder`
  */
 export function parseScoreFacts(value: Json | undefined, path = "inputs"): ScoreFacts {
   const facts = scoreFacts(value, path);

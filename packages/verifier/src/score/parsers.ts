@@ -1,7 +1,7 @@
 import { InputError, quote } from "../refusal.ts";
 import { isObject, type Json } from "../strict-json.ts";
 
-/** Reads one value; `path` is its location, for the error. @throws InputError */
+/** Reads one value; `path` is its location, for error messages. @throws InputError */
 export type Parse<T> = (value: Json | undefined, path: string) => T;
 
 const refuse = (path: string, value: Json | undefined, expected: string): never => {
@@ -20,7 +20,7 @@ export const object =
   };
 
 interface ListRules<T> {
-  /** No two items may share one. */
+  /** A key that is unique per item. */
   readonly identity: (item: T) => string;
   readonly max?: number;
 }
@@ -40,7 +40,7 @@ export const list =
     return items;
   };
 
-/** The same, or null. */
+/** The same type, or null. */
 export const nullable =
   <T>(parse: Parse<T>): Parse<T | null> =>
   (value, path) =>
@@ -52,7 +52,7 @@ export const oneOf =
   (value, path) =>
     known.find((name) => name === value) ?? refuse(path, value, `one of ${known.join(", ")}`);
 
-/** A string that passes a test; `expected` describes it in the error. */
+/** A string that passes a test; `expected` describes it in the error message. */
 export const text =
   <T extends string>(holds: (text: string) => boolean, expected: string): Parse<T> =>
   (value, path) =>
@@ -62,7 +62,7 @@ export const text =
 export const matching = <T extends string>(pattern: RegExp, expected: string) =>
   text<T>((value) => pattern.test(value), expected);
 
-/** A whole number that JSON can carry exactly, at least this large. */
+/** A whole number that JSON can carry exactly, and at least `least`. */
 export const whole =
   (least: number): Parse<number> =>
   (value, path) =>

@@ -12,7 +12,7 @@ import { type Fact, inTransaction, type Judged } from "./record.ts";
 
 const DAY_MS = 86_400_000;
 
-/** The qualifying payments of the window; `value` is atomic USDC. */
+/** Totals of the qualifying payments in the window; `value` is in atomic USDC. */
 export const paymentTotals = ({
   payments: { days },
 }: ChainFacts): { readonly count: number; readonly value: bigint } => ({
@@ -20,7 +20,7 @@ export const paymentTotals = ({
   value: days.reduce((sum, { value }) => sum + BigInt(value), 0n),
 });
 
-/** The corresponding fact, or nothing if there are none. */
+/** Returns the corresponding fact, or an empty list without payments. */
 export function paymentsFact(
   chain: ChainFacts,
   { considered, counts }: { readonly considered: number; readonly counts: boolean },
@@ -40,7 +40,7 @@ export function judgePayments({ chain }: ScoreFacts, counterparties: number): Ju
   return { points, facts: paymentsFact(chain, { considered, counts: points > 0 }) };
 }
 
-/** The ISO 8601 week of a day, like `2026-W48`: the week belongs to the year of its Thursday. */
+/** Returns the ISO 8601 week of a day, such as `2026-W48`: the week belongs to the year of its Thursday. */
 function isoWeek(day: Day): string {
   const date = new Date(day);
   const thursday = new Date(date.getTime() + (4 - (date.getUTCDay() || 7)) * DAY_MS);
@@ -49,7 +49,7 @@ function isoWeek(day: Day): string {
   return `${year}-W${String(week).padStart(2, "0")}`;
 }
 
-/** The ISO weeks with a qualifying payment, oldest first; days are oldest first. */
+/** Returns the ISO weeks with a qualifying payment, oldest first; days are oldest first. */
 export const activeWeeks = ({ payments: { days } }: ChainFacts): readonly string[] => [
   ...new Set(days.map(({ day }) => isoWeek(day))),
 ];

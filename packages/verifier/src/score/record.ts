@@ -4,7 +4,7 @@ import type { Account, Atomic, CertificateFact, Day, ScoreFacts, SellerExam, Tim
 
 export type Flag = `fresh_fail_${BehavioralCapability}` | `expired_${Capability}`;
 
-/** Why an examined payee is not an independent counterparty: the first of these that is true. */
+/** The first reason that applies why an examined payee is not an independent counterparty. */
 export type NotCounted =
   | "below_floor"
   | "outside_window"
@@ -14,26 +14,26 @@ export type NotCounted =
   | "too_few_funders";
 
 /**
- * Where a component's points come from. `counts`: it adds or removes points. Each names a certificate's page or a
- * transaction.
+ * The source of a component's points, naming a certificate's page or a transaction. `counts`: it adds or removes
+ * points.
  */
 export type Fact = WalletFact | OutcomeFact | ExamFact;
 
-/** One that does not come from escrowed sales. */
+/** A fact that does not come from escrowed sales. */
 type WalletFact = { readonly counts: boolean } & (
   | ({ readonly kind: "certificate"; readonly fresh: boolean } & Pick<
       CertificateFact,
       "url" | "product" | "result" | "valid_until"
     >)
   | ({
-      /** Its transaction is the last of them. */
+      /** Its transaction is the last one. */
       readonly kind: "payments";
-      /** Qualifying payments from day to day, and their sum in atomic USDC. */
+      /** The number of qualifying payments, and their sum in atomic USDC. */
       readonly count: number;
       readonly value: Atomic;
       readonly from: Day;
       readonly to: Day;
-      /** How many of them the component considers. */
+      /** The number of payments that the component considers. */
       readonly considered: number;
     } & InTransaction)
   | ({
@@ -43,47 +43,47 @@ type WalletFact = { readonly counts: boolean } & (
       /** Null if it counts. */
       readonly reason: NotCounted | null;
     } & InTransaction)
-  /** ISO weeks like `2026-W48`, with the last payment. */
+  /** ISO weeks such as `2026-W48`, with the last payment. */
   | ({ readonly kind: "weeks"; readonly weeks: readonly string[] } & InTransaction)
   | ({ readonly kind: "last_payment"; readonly at: Time; readonly days: number } & InTransaction)
 );
 
-/** A transaction, under its name and under an alias of it. */
+/** A transaction hash, under its name and under an alias. */
 export interface InTransaction {
   readonly transaction: TransactionHash;
   readonly tx: TransactionHash;
 }
 
-/** The members that name a transaction. */
+/** Returns the members that name a transaction. */
 export const inTransaction = (transaction: TransactionHash): InTransaction => ({ transaction, tx: transaction });
 
-/** One about the wallet as merchant. */
+/** A fact about the wallet as a merchant. */
 type OutcomeFact = {
   readonly counts: boolean;
   readonly buyers: number;
-  /** Buyer-days; the transaction is one of the last of them. */
+  /** The number of buyer-days; the transaction is from the last one. */
   readonly days: number;
 } & InTransaction &
   (
     | { readonly kind: "releases" }
-    /** `percent` of all buyer-days, rounded down. */
+    /** A percentage of all buyer-days, rounded down. */
     | { readonly kind: "refunds"; readonly percent: number }
   );
 
-/** What an exam says of the wallet as merchant, next to its escrow outcomes. It never counts. */
+/** An exam's result about the wallet as a merchant, listed with its escrow outcomes. It never counts. */
 type ExamFact = { readonly kind: "seller_exam"; readonly counts: false; readonly fresh: boolean } & Pick<
   SellerExam,
   "url" | "origin" | "result" | "level" | "control" | "issued_at" | "valid_until"
 >;
 
-/** What a component's rule finds. */
+/** The result of a component's rule. */
 export interface Judged {
   readonly points: number;
   readonly facts: readonly Fact[];
 }
 
 export interface Component extends Judged {
-  /** The maximum points; only refunds against the wallet as merchant can make them negative. */
+  /** The maximum points; only refunds against the wallet as a merchant can make `points` negative. */
   readonly max: number;
 }
 
@@ -91,7 +91,7 @@ export interface Component extends Judged {
 export interface Cap {
   readonly cap: CapName;
   readonly limit: number;
-  /** The flags, or the unmet requirements, it comes from. */
+  /** The flags, or the unmet requirements, that cause it. */
   readonly because: readonly string[];
 }
 
@@ -102,20 +102,20 @@ export type Evidence =
 
 /** A whole score record except the hash of its facts. */
 export interface Assessment extends Pick<ScoreFacts, "wallet" | "as_of" | "as_of_block"> {
-  /** 0 to 100: the sum of the points, not below 0 and not above the limit of any cap. */
+  /** 0 to 100: the sum of the points, limited to 0 or more and to the limit of every cap. */
   readonly score: number;
   readonly tier: Tier;
   readonly score_version: typeof SCORE_VERSION;
   readonly components: Readonly<Record<ComponentName, Component>>;
   readonly flags: readonly Flag[];
   readonly caps: readonly Cap[];
-  /** Everything the components' facts name, each once. */
+  /** Every page and transaction that the components' facts name, once each. */
   readonly evidence: readonly Evidence[];
 }
 
 /** The risk score record as served. */
 export type ScoreDocument = Assessment & {
-  /** SHA-256 of the RFC 8785 form of `inputs`, in hexadecimal. */
+  /** The SHA-256 of the RFC 8785 form of `inputs`, in hex. */
   readonly inputs_sha256: string;
   /** The facts, in the order of `inOrder`: everything needed to recompute the rest. */
   readonly inputs: ScoreFacts;

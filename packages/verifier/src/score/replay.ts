@@ -6,14 +6,14 @@ import { parseScoreFacts } from "./parse-facts.ts";
 import type { ScoreDocument } from "./record.ts";
 
 export interface Replay {
-  /** The document says exactly what follows from its facts, including their hash. */
+  /** Whether the document is exactly the one that follows from its facts, including their hash. */
   readonly same: boolean;
   readonly differences: readonly Difference[];
-  /** What follows from the facts. */
+  /** The document that follows from the facts. */
   readonly computed: ScoreDocument;
 }
 
-/** A place where the document differs, like `components.payments.points`; undefined where one side has nothing. */
+/** A location where the document differs, such as `components.payments.points`; undefined on the side that lacks it. */
 export interface Difference {
   readonly path: string;
   readonly stated: Json | undefined;
@@ -21,8 +21,8 @@ export interface Difference {
 }
 
 /**
- * Recomputes score documents from the facts they carry: one document, or the list of a batch. Nothing is fetched;
- * whether the facts are true is for their certificates and transactions to show.
+ * Recomputes score documents from the facts they carry: one document, or the list of a batch. Nothing is fetched; to
+ * check the facts, look at the certificates and transactions that they name.
  * @throws InputError if the text is not a score document
  */
 export async function replayScores(source: string | Uint8Array): Promise<readonly Replay[]> {
@@ -32,7 +32,7 @@ export async function replayScores(source: string | Uint8Array): Promise<readonl
   return Promise.all(json.map((document: Json, index) => replay(document, `[${index}].`)));
 }
 
-/** `place` prefixes the paths in errors. */
+/** `place` prefixes the paths in error messages. */
 async function replay(document: Json, place: string): Promise<Replay> {
   if (!isObject(document) || !Object.hasOwn(document, "inputs"))
     throw new InputError(`${place}inputs is missing; expected a score document, which carries its facts.`);
@@ -53,7 +53,7 @@ function readJson(source: string | Uint8Array): Json {
   }
 }
 
-/** Interfaces have no index signature, even if all their members are JSON. */
+/** TypeScript gives interfaces no index signature, even if all their members are JSON. */
 const asJson = (document: ScoreDocument): JsonObject => document as unknown as JsonObject;
 
 /** Compares objects member by member; list items are either equal or different. */

@@ -10,8 +10,8 @@ import { activeWeeks, judgePayments, judgeRecency, judgeWeeks } from "./payments
 import { type Assessment, type Component, type Evidence, type Fact, inTransaction, type Judged } from "./record.ts";
 
 /**
- * The risk score of a wallet, a pure function in whole numbers. The same facts give the same answer, in whatever order.
- * `facts` satisfy `parseScoreFacts`.
+ * Computes the risk score of a wallet: a pure function over whole numbers that does not depend on the order of the
+ * facts. `facts` satisfy `parseScoreFacts`.
  */
 export function score(facts: ScoreFacts): Assessment {
   const ordered = inOrder(facts);
@@ -67,7 +67,7 @@ const achieved = ({ chain }: ScoreFacts, components: Components): Achieved => ({
   active_weeks: activeWeeks(chain).length,
 });
 
-/** Each page and each transaction once, in the order the facts name them. */
+/** Returns each page and each transaction once, in the order of the facts. */
 function evidenceOf(facts: readonly Fact[], network: string): readonly Evidence[] {
   const urls = facts.flatMap((fact) => ("url" in fact ? [fact.url] : []));
   const transactions = facts.flatMap((fact) => ("transaction" in fact ? [fact.transaction] : []));

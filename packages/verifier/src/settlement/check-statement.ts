@@ -2,7 +2,7 @@ import { InputError, quote } from "../refusal.ts";
 import { isObject, type Json, type JsonObject } from "../strict-json.ts";
 import { type Expectation, type Report, verifyDocument } from "../verify-document.ts";
 
-/** Something that a statement says, and whether it holds. */
+/** A condition on a statement, and whether it holds. */
 interface StatementCheck {
   readonly statement: string;
   readonly holds: boolean;
@@ -11,24 +11,25 @@ interface StatementCheck {
 export interface StatementReport extends Omit<Report, "document"> {
   /** Empty unless the signature is valid. */
   readonly checks: readonly StatementCheck[];
-  /** The statement, once everything holds: read from here, never from the text again. */
+  /** The statement, once every check holds: read it from here, never from the text again. */
   readonly document: JsonObject | null;
 }
 
-/** What is expected of a statement besides its signer. */
+/** The expected signer, and further conditions on the statement. */
 export interface ExpectedStatement extends Expectation {
-  /** The authorization that it must be about, as x402 carries it. */
+  /** The authorization that the statement must be about, in the form of x402. */
   readonly authorization?: JsonObject | undefined;
-  /** The payer's signature over it, which a statement does not repeat: 65 bytes in hexadecimal digits. */
+  /** The payer's signature of it, which a statement does not repeat: 65 bytes in hex. */
   readonly signature?: string | undefined;
 }
 
 const MEMBERS = ["from", "to", "value", "validAfter", "validBefore", "nonce"] as const;
 
 /**
- * Checks a signed statement of what became of an authorization (EIP-3009): its signature, and that what it says follows
- * from what it names. Nothing is fetched, so that the chain shows the same is not checked: the blocks are named.
- * @throws InputError when the expectation is wrong
+ * Checks a signed statement of the status of an authorization (EIP-3009): its signature, and that its conclusion
+ * follows from the facts that it names. Nothing is fetched, so the chain is not checked: the statement names the blocks
+ * to look at.
+ * @throws InputError when the expectation is invalid
  */
 export async function checkStatement(
   source: string | Uint8Array,
@@ -47,8 +48,8 @@ export async function checkStatement(
 }
 
 /**
- * Recomputes what the payer is said to have signed, and recovers the signer if the signature is given. That a contract
- * wallet accepted one (ERC-1271) only its chain can say.
+ * Recomputes the digest that the payer signed, and recovers the signer if the signature is given. Only the chain can
+ * show that a contract wallet accepted one (ERC-1271).
  */
 async function signatureChecks(document: JsonObject, given: string | undefined): Promise<readonly StatementCheck[]> {
   const [shown, signed] = [memberOf(document.signature), memberOf(document.authorization)];
@@ -57,7 +58,7 @@ async function signatureChecks(document: JsonObject, given: string | undefined):
   const { digestOf, recovered } = await import("./typed-data.ts");
   const digest = digestOf(signed, String(memberOf(document.settlement).network), String(shown.primary_type));
   return [
-    check("its digest is that of its authorization", digest !== null && shown.digest === digest),
+    check("its digest is its authorization's", digest !== null && shown.digest === digest),
     ...(given === undefined
       ? []
       : [
@@ -80,7 +81,7 @@ function checksOf(document: JsonObject): readonly StatementCheck[] {
   return [
     check("it is about the payer and the nonce of its authorization", isAbout(signed, shown)),
     check(
-      "it says what it rests on",
+      "it states what it is conditional on",
       isVerified ? document.conditional_on === null : document.conditional_on === "authorization.validBefore",
     ),
     ...outcome(signed, shown),
@@ -102,7 +103,7 @@ function outcome(signed: JsonObject, shown: JsonObject): readonly StatementCheck
     case "expired":
       return [
         check("it is final", shown.final === true),
-        check("its end is that of the authorization", shown.valid_before === signed.validBefore),
+        check("its end is the authorization's", shown.valid_before === signed.validBefore),
         check(
           "the final block is not before validBefore",
           isAtOrAfter(memberOf(shown.final_block).time, signed.validBefore),
@@ -118,14 +119,14 @@ function outcome(signed: JsonObject, shown: JsonObject): readonly StatementCheck
   }
 }
 
-/** USDC takes an authorization in a block after `validAfter` and before `validBefore`. */
+/** USDC accepts an authorization in a block after `validAfter` and before `validBefore`. */
 const isTransferOf = (signed: JsonObject, shown: JsonObject): boolean =>
   shown.to === signed.to &&
   shown.value === signed.value &&
   isAtOrAfter(shown.block_time, signed.validAfter, 1n) &&
   !isAtOrAfter(shown.block_time, signed.validBefore);
 
-/** Whether a time in ISO 8601 is at least this many seconds after a number of Unix seconds. */
+/** Returns whether an ISO 8601 time is at least `more` seconds after a time in Unix seconds. */
 function isAtOrAfter(time: Json | undefined, seconds: Json | undefined, more = 0n): boolean {
   const at = typeof time === "string" ? Date.parse(time) : Number.NaN;
   if (Number.isNaN(at) || typeof seconds !== "string" || !/^\d{1,78}$/.test(seconds)) return false;
@@ -138,7 +139,7 @@ function agreement(document: JsonObject, expected: JsonObject | undefined): read
   return MEMBERS.map((name) => {
     if (typeof expected[name] !== "string")
       throw new InputError(
-        `The expected authorization has no ${name}: expected ${MEMBERS.join(", ")}, all of them text.`,
+        `The expected authorization has no ${name}: expected ${MEMBERS.join(", ")}, all of them strings.`,
       );
     return check(`${name} is ${quote(expected[name])}`, String(signed[name]) === String(expected[name]).toLowerCase());
   });

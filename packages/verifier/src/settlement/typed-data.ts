@@ -19,10 +19,12 @@ const FIELDS = [
   { name: "nonce", type: "bytes32" },
 ];
 
-/** The two forms that USDC takes (EIP-3009). */
+/** The two forms that USDC accepts (EIP-3009). */
 const FORMS = ["TransferWithAuthorization", "ReceiveWithAuthorization"];
 
-/** What a payer signs (EIP-712) for this authorization; null for a chain, a form or a member that is not known. */
+/**
+ * Returns the digest that a payer signs (EIP-712) for this authorization; null for an unknown chain, form, or member.
+ */
 export function digestOf(authorization: JsonObject, network: string, form: string): Hex | null {
   if (!Object.hasOwn(NETWORKS, network) || !FORMS.includes(form)) return null;
   const { chainId, usdc } = NETWORKS[network as Network];
@@ -39,8 +41,8 @@ export function digestOf(authorization: JsonObject, network: string, form: strin
 }
 
 /**
- * The account that signed a digest, in lower case; null for bytes that no account could have made. Wallets write 65 bytes
- * or 64 (ERC-2098), and may wrap them (ERC-6492).
+ * Returns the account that signed a digest, in lowercase; null for bytes that no account could have produced. Wallets
+ * write 65 bytes or 64 (ERC-2098), and may wrap them (ERC-6492).
  */
 export async function recovered(digest: Hex, signature: string): Promise<string | null> {
   try {

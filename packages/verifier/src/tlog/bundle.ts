@@ -1,7 +1,7 @@
-/** What C2SP tlog-tiles allows for one entry. */
+/** The maximum size of an entry in C2SP tlog-tiles. */
 export const MAX_ENTRY_BYTES = 65_535;
 
-/** The entries, each after its length as two bytes, big-endian (C2SP tlog-tiles, "Log entries"). */
+/** Returns a bundle: each entry after its length in two bytes, big-endian (C2SP tlog-tiles, "Log entries"). */
 export function formatBundle(entries: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(entries.reduce((sum, { length }) => sum + 2 + length, 0));
   const view = new DataView(bytes.buffer);
@@ -15,7 +15,7 @@ export function formatBundle(entries: readonly Uint8Array[]): Uint8Array<ArrayBu
   return bytes;
 }
 
-/** The entries of a bundle, or null if the bytes are none. */
+/** Returns the entries of a bundle, or null if the bytes are not a bundle. */
 export function parseBundle(bytes: Uint8Array): readonly Uint8Array[] | null {
   const entries: Uint8Array[] = [];
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);

@@ -7,50 +7,50 @@ import { httpLog } from "./log-files.ts";
 import type { Policy } from "./policy.ts";
 import { entriesOf, hiddenBy, listIn, type WalletEntries } from "./wallet-log.ts";
 
-/** A wallet, and how its record is compared with everything that the log has of it. */
+/** A wallet, and the parameters for comparing its record with its entries in the log. */
 export interface CheckLeftOut {
   readonly wallet: string;
-  /** Its logs of this service are read, each at the address that the policy names, or else below the service's own. */
+  /** Its logs of this service are read, each at the address in the policy, or else below the service's own. */
   readonly policy: Policy;
   readonly expected: Expectation;
   /** The service's origin. */
   readonly baseUrl: string;
-  /** Asks the service for the wallet's record or credential, as it is now. */
+  /** Fetches the wallet's current record or credential from the service. */
   readonly fetchRecord: () => Promise<string | Uint8Array>;
-  /** What was read before. */
+  /** The state of earlier reads. */
   readonly kept: KeptLogs;
-  /** New entries to read now, over all logs; each is about 1.4 KB. */
+  /** The maximum number of new entries to read, over all logs; each is about 1.4 KB. */
   readonly mostEntries: number;
-  /** For reading logs once, at most. */
+  /** The maximum time to read the logs once. */
   readonly timeoutMs: number;
-  /** Waits before what seems to be left out is looked at again. */
+  /** Waits before an apparent omission is checked again. */
   readonly pause: () => Promise<unknown>;
 }
 
 export interface LeftOutReport {
   /**
-   * `nothing`: the record shows each FAIL that counts in the whole log. `hidden`: it leaves one out, or shows another result
-   * than the log. `incomplete`: nothing was found to be hidden, and the log was not read to its end, or has entries that are
-   * not understood. `refused`: the log is not genuine.
+   * `nothing`: the record shows every FAIL that counts in the whole log. `hidden`: it omits one, or shows a different
+   * result from the log. `incomplete`: no omission was found, but the log was not read to its end, or it has entries of
+   * unknown types. `refused`: the log is not genuine.
    */
   readonly state: "nothing" | "hidden" | "incomplete" | "refused";
   readonly reason: string;
   readonly hidden: readonly string[];
-  /** How many entries the comparison rests on. */
+  /** The number of entries that were compared. */
   readonly entries: number;
 }
 
 export interface LeftOut {
   readonly report: LeftOutReport;
   readonly kept: KeptLogs;
-  /** The answer that was compared: nothing is known of any other one. Null if there was none. */
+  /** The response that was compared; a different one is not covered by this report. Null if there was none. */
   readonly record: string | Uint8Array | null;
 }
 
 /**
- * Compares a wallet's record with the log, which shows what no answer of the service can show: that it leaves something out.
- * The log is read first, so that what comes in between is in the record alone. A reversal may be in the record before it is in
- * the log; so what seems to be hidden is looked at twice.
+ * Compares a wallet's record with the log. Only the log can show that a record omits something. The log is read first,
+ * so that a later entry is in the record alone. A reversal may reach the record before the log, so an apparent omission
+ * is checked twice.
  */
 export async function checkLeftOut(given: CheckLeftOut): Promise<LeftOut> {
   const reading = createReading(given);
@@ -78,41 +78,42 @@ interface Compared {
   readonly hidden: readonly string[];
   readonly unknown: WalletEntries["unknown"];
   readonly entries: number;
-  /** Why the logs were not read to their ends; null if they were. */
+  /** The reason why the logs were not read to their ends; null if they were. */
   readonly unread: string | null;
 }
 
 async function compare(given: CheckLeftOut, reading: Reading): Promise<Compared> {
   const unread = await reading.readAll();
   const record = await given.fetchRecord();
-  const said = listIn(parseUnsignedJson(record));
-  if (said === null) throw new InputError("the service's answer is neither a verification record nor a credential");
-  if (said.wallet.toLowerCase() !== given.wallet.toLowerCase())
-    throw new InputError(`the service's answer is about ${quote(said.wallet)}`);
+  const listing = listIn(parseUnsignedJson(record));
+  if (listing === null) throw new InputError("the service's response is not a verification record or a credential");
+  if (listing.wallet.toLowerCase() !== given.wallet.toLowerCase())
+    throw new InputError(`the service's response is about ${quote(listing.wallet)}`);
   const logs = [...reading.kept.values()];
   const { certificates, unknown } = await entriesOf(
     given.wallet,
     logs.flatMap(({ notes }) => notes),
   );
-  const hidden = hiddenBy(said, certificates, new Date());
+  const hidden = hiddenBy(listing, certificates, new Date());
   return { record, hidden, unknown, entries: logs.reduce((sum, { place }) => sum + place.size, 0), unread };
 }
 
 function reportOf({ hidden, unknown, entries, unread }: Omit<Compared, "record">): LeftOutReport {
-  const say = (state: LeftOutReport["state"], reason: string): LeftOutReport => ({
+  const report = (state: LeftOutReport["state"], reason: string): LeftOutReport => ({
     ...{ state, reason: reason.slice(0, 2_000), hidden, entries },
   });
-  if (hidden.length > 0) return say("hidden", `The log has what the record does not show: ${hidden.join(" \u00b7 ")}`);
-  if (unread !== null) return say("incomplete", unread);
+  if (hidden.length > 0)
+    return report("hidden", `The log has what the record does not show: ${hidden.join(" \u00b7 ")}`);
+  if (unread !== null) return report("incomplete", unread);
   const [first] = unknown;
   if (first !== undefined)
-    return say("incomplete", `Entry ${first.index} is of a type that is not known here: ${quote(first.entry_type)}.`);
-  return say("nothing", `The record shows each FAIL that counts in the log's ${entries} entries.`);
+    return report("incomplete", `Entry ${first.index} has a type unknown to this version: ${quote(first.entry_type)}.`);
+  return report("nothing", `The record shows each FAIL that counts in the log's ${entries} entries.`);
 }
 
 interface Reading {
   readonly kept: KeptLogs;
-  /** Says why a log was not read to its end; null if each was. */
+  /** Returns the reason why a log was not read to its end; null if each was. */
   readAll(): Promise<string | null>;
 }
 
@@ -137,7 +138,7 @@ function createReading({ policy, expected, baseUrl, ...given }: CheckLeftOut): R
       });
       return ahead === 0 ? null : `The log was read up to entry ${sizeOf(origin)}; it has more, to be read next time.`;
     } catch (error) {
-      // Too few witnesses may only be late; a log that was read before binds even then.
+      // Missing cosignatures may only be late; a log that was read before is binding even then.
       const isLate = error instanceof Refusal && error.code === "quorum_not_met";
       if (!isLate && !(error instanceof InputError)) throw error;
       return `The log was read up to entry ${sizeOf(origin)}: ${error.message}`;
@@ -164,7 +165,7 @@ function createTime(timeoutMs: number) {
     begin(): void {
       until = performance.now() + timeoutMs;
     },
-    /** Milliseconds. @throws InputError when none are left */
+    /** Returns the milliseconds left. @throws InputError if there are none */
     left(): number {
       const ms = Math.floor(until - performance.now());
       if (ms < 1) throw new InputError(`the log could not be read in ${timeoutMs / 1000} seconds`);
@@ -173,7 +174,7 @@ function createTime(timeoutMs: number) {
   };
 }
 
-/** A policy may name logs of others, too. A log's name is an address without its scheme. */
+/** A policy may also name other services' logs. A log's name is an address without its scheme. */
 function isOf(baseUrl: string, { key, url }: Policy["logs"][number]): boolean {
   const { host, origin } = new URL(baseUrl);
   return `${key.name}/`.startsWith(`${host}/`) || (url !== null && URL.canParse(url) && new URL(url).origin === origin);

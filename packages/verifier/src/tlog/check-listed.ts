@@ -9,18 +9,18 @@ export interface CheckListed {
   readonly wallet: string;
   readonly certificates: readonly JsonObject[];
   readonly policy: Policy;
-  /** Who must have signed the documents in the entries. */
+  /** The expected signer of the documents in the entries. */
   readonly expected: Expectation;
-  /** Proofs that came along. */
+  /** The proofs that came with the list. */
   readonly proofs: readonly (string | Uint8Array)[];
-  /** Asks for the proof at a certificate's `.tlog-proof`; says why there is none. */
+  /** Fetches the proof at a certificate's `.tlog-proof`, or returns the reason why there is none. */
   readonly fetchProof: (id: string) => Promise<{ readonly proof: string | Uint8Array } | { readonly absent: string }>;
 }
 
 export interface ListedReport {
   /**
-   * `proven`: each certificate that counts is in the witnessed log. `absent`: for at least one there was no proof, so only the
-   * service's word stands for it. `refused`: a proof is wrong. `not_checked`: no certificate counts.
+   * `proven`: each certificate that counts is in the witnessed log. `absent`: at least one has no proof, so it relies
+   * on the service alone. `refused`: a proof is invalid. `not_checked`: no certificate counts.
    */
   readonly state: "proven" | "absent" | "refused" | "not_checked";
   readonly reason: string;
@@ -32,12 +32,12 @@ export interface ListedReport {
   }[];
 }
 
-/** Proofs that are asked for, at most. */
+/** The maximum number of proofs to fetch. */
 const MOST_ASKED = 10;
 
 /**
- * Checks the proofs that came with a list of certificates, and fetches those of the others that count (`fresh`). A proof is
- * present if it came along or is served; then it has to hold. None is demanded: a list without proofs is `absent`.
+ * Checks the proofs that came with a list of certificates, and fetches the proofs of the others that count (`fresh`). A
+ * proof that came along or is served must be valid. Proofs are not required: a list without them is `absent`.
  */
 export async function checkListed({ fetchProof, proofs, ...given }: CheckListed): Promise<ListedReport> {
   const { wallet, certificates, policy, expected } = given;
@@ -53,10 +53,12 @@ export async function checkListed({ fetchProof, proofs, ...given }: CheckListed)
   for (const proof of proofs) await take(proof, certificates);
   const shown = new Set(entries.map(({ certificate }) => certificate));
   const counting = certificates.filter(({ id, fresh }) => fresh === true && !shown.has(String(id)));
-  const absent = counting.slice(MOST_ASKED).map(({ id }) => `${id}: not asked for, ${MOST_ASKED} were`);
+  const absent = counting
+    .slice(MOST_ASKED)
+    .map(({ id }) => `${id}: not fetched, because of the limit of ${MOST_ASKED}`);
   const asked = counting.slice(0, MOST_ASKED);
   const answers = await Promise.all(asked.map(({ id }) => fetchProof(String(id))));
-  // One after the other, so that a report is in the list's order.
+  // Sequential, so that the report is in the list's order.
   for (const [place, answer] of answers.entries())
     if ("proof" in answer) await take(answer.proof, asked.slice(place, place + 1));
     else absent.push(`${asked[place]?.id}: ${answer.absent}`);
@@ -65,5 +67,9 @@ export async function checkListed({ fetchProof, proofs, ...given }: CheckListed)
   if (absent.length > 0) return { state: "absent", reason: `There is no proof: ${listed(absent)}`, entries };
   return entries.length === 0
     ? { state: "not_checked", reason: "No certificate that counts is listed.", entries }
-    : { state: "proven", reason: "Each certificate that counts is in the log, witnessed as the policy asks.", entries };
+    : {
+        state: "proven",
+        reason: "Each certificate that counts is in the log, witnessed as the policy requires.",
+        entries,
+      };
 }

@@ -7,9 +7,9 @@ import { leafHash } from "./hash.ts";
 import type { Policy } from "./policy.ts";
 import { parseProof, verifyProof } from "./tlog-proof.ts";
 
-/** What a proof should be about. */
+/** The expected subject of a proof. */
 export type Subject =
-  /** The record's JSON, as it was received. */
+  /** The record's JSON, as received. */
   | { readonly record: string | Uint8Array }
   /** One of these certificates, as a wallet's record (`certs`) or credential (`conformance`) lists them. */
   | { readonly wallet: string; readonly certificates: readonly JsonObject[] };
@@ -18,7 +18,7 @@ export interface CheckLogged {
   /** The text of the `.tlog-proof`. */
   readonly proof: string | Uint8Array;
   readonly policy: Policy;
-  /** Who must have signed the document in the entry. */
+  /** The expected signer of the document in the entry. */
   readonly expected: Expectation;
   readonly subject: Subject;
 }
@@ -28,15 +28,15 @@ export type LoggedReport =
       readonly valid: true;
       /** The log's origin. */
       readonly log: string;
-      /** The entry's place, from 0, in a tree of `size` entries. */
+      /** The entry's index, from 0, in a tree of `size` entries. */
       readonly index: number;
       readonly size: number;
       readonly type: string;
-      /** The record's. */
+      /** The id of the record. */
       readonly id: string;
-      /** Who signed the entry's document, as a did:web identifier. */
+      /** The signer of the entry's document, as a did:web identifier. */
       readonly issuer: string;
-      /** What the entry's document says, and about whom. */
+      /** The claims of the entry's document, and their subject. */
       readonly claims: Claims;
       /** POSIX times of the newest cosignatures. */
       readonly witnesses: readonly { readonly name: string; readonly seconds: number }[];
@@ -44,9 +44,9 @@ export type LoggedReport =
   | { readonly valid: false; readonly code: RefusalCode; readonly reason: string };
 
 /**
- * Checks that a record is in the log: the entry is about it, its issuer signed the entry's document, the entry stands in the
- * tree at the index that it names, and the policy's quorum has cosigned that tree. Nothing is fetched.
- * @throws InputError when the expectation is wrong; whatever is wrong with proof or record is in the report
+ * Checks that a record is in the log: the entry is about it, the issuer signed the entry's document, the entry is in
+ * the tree at the index that it names, and the policy's quorum has cosigned that tree. Nothing is fetched.
+ * @throws InputError when the expectation is invalid; faults of the proof or the record are in the report
  */
 export async function checkLogged(given: CheckLogged): Promise<LoggedReport> {
   try {
@@ -59,11 +59,11 @@ export async function checkLogged(given: CheckLogged): Promise<LoggedReport> {
 
 async function logged({ proof, policy, expected, subject }: CheckLogged) {
   const parsed = parseProof(proof);
-  if (parsed.extra === undefined) throw new Refusal("malformed_log_proof", "the proof does not carry the entry");
+  if (parsed.extra === undefined) throw new Refusal("malformed_log_proof", "the proof does not contain the entry");
   const shown = await verifyProof(parsed, leafHash(parsed.extra), policy);
   const entry = parseEntry(parsed.extra);
   if (entry.index !== shown.index)
-    throw new Refusal("entry_mismatch", `the entry names the index ${entry.index}, and stands at ${shown.index}`);
+    throw new Refusal("entry_mismatch", `the entry names the index ${entry.index}, but is at ${shown.index}`);
   const record = "record" in subject ? publishedDocument(entry.type, subject.record) : null;
   if (record !== null) bindEntry(entry, record);
   else if ("wallet" in subject) bindListed(entry, subject);
@@ -76,8 +76,8 @@ async function logged({ proof, policy, expected, subject }: CheckLogged) {
   return { log, index, size: checkpoint.size, type, id, issuer: signature.issuer, claims, witnesses };
 }
 
-/** What an entry stands for that holds a digest: the record itself, whose digest has been compared. */
+/** The document of an entry that has only a digest: the record itself, whose digest was compared. */
 function whole(record: string | Uint8Array | null): string | Uint8Array {
   if (record !== null) return record;
-  throw new Refusal("entry_mismatch", "the entry holds only the digest of a document");
+  throw new Refusal("entry_mismatch", "the entry contains only the digest of a document");
 }

@@ -5,21 +5,21 @@ import { EMPTY_ROOT, HASH_SIZE, sameBytes } from "./hash.ts";
 /** The head of a log's tree (C2SP tlog-checkpoint). */
 export interface Checkpoint {
   readonly origin: string;
-  /** Entries in the tree. */
+  /** The number of entries in the tree. */
   readonly size: number;
   readonly root: Uint8Array;
 }
 
 export interface ParsedCheckpoint extends Checkpoint {
-  /** Lines after the root, whose meaning is the log's own. */
+  /** Lines after the root, whose meaning is up to the log. */
   readonly extensions: readonly string[];
 }
 
-/** The text of the checkpoint's note. */
+/** Returns the text of the checkpoint's note. */
 export const formatCheckpoint = ({ origin, size, root }: Checkpoint): string =>
   `${origin}\n${size}\n${toBase64(root)}\n`;
 
-/** Reads the text of a checkpoint's note, without signatures. @throws Refusal `malformed_checkpoint` */
+/** Parses the text of a checkpoint's note, without signatures. @throws Refusal `malformed_checkpoint` */
 export function parseCheckpoint(text: string): ParsedCheckpoint {
   const refuse = (reason: string): never => {
     throw new Refusal("malformed_checkpoint", reason);

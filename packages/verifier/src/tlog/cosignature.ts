@@ -4,10 +4,10 @@ import { signedMessage, uint64 } from "./signed-message.ts";
 import { NOTE_TYPE } from "./verifier-key.ts";
 
 /**
- * A cosigner's line for the text of a checkpoint (C2SP tlog-cosignature): that it is, at this time, the largest tree of this
- * log that the cosigner has seen, and consistent with all earlier ones.
+ * Returns a cosigner's signature line for the text of a checkpoint (C2SP tlog-cosignature): at this time, it is the
+ * largest tree of this log that the cosigner has seen, and consistent with all earlier ones.
  * @param seconds POSIX time
- * @returns the line with its newline, to stand after the log's own
+ * @returns the line with its newline, to be appended after the log's own
  * @throws Refusal `malformed_checkpoint`
  */
 export async function cosign(text: string, { key, sign }: NoteSigner, seconds: number): Promise<string> {

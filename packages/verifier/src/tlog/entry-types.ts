@@ -1,4 +1,4 @@
-/** What an entry of the service's log is about (docs/log.md). */
+/** The types of entries in the service's log (docs/log.md). */
 export const ENTRY_TYPES = [
   "certificate",
   "reversal",

@@ -6,13 +6,13 @@ import { MAX_ENTRY_BYTES } from "./bundle.ts";
 import { ENTRY_TYPES, type EntryType } from "./entry-types.ts";
 import { sha256 } from "./hash.ts";
 
-/** An entry of the service's log, version 1 (docs/log.md), of a type that may be newer than this verifier. */
+/** An entry of the service's log, version 1 (docs/log.md), whose type may be newer than this verifier. */
 export interface AnyEntry {
   readonly index: number;
   readonly type: string;
-  /** The record's id: a certificate's, a verdict's, a payment's, a version. */
+  /** The id of the record: a certificate's, a verdict's, a payment's, or a version. */
   readonly id: string;
-  /** The signed document itself, or, if it is large, the SHA-256 of its RFC 8785 form in hex and where it is published. */
+  /** The signed document itself, or, if it is large, the SHA-256 of its RFC 8785 form in hex and its URL. */
   readonly content: { readonly document: JsonObject } | { readonly sha256: string; readonly url: string };
 }
 
@@ -31,7 +31,8 @@ const refuse = (reason: string): never => {
 };
 
 /**
- * Reads an entry, in its one canonical form (RFC 8785). One of an unknown type is refused: nobody can say what it means.
+ * Parses an entry in its one canonical form (RFC 8785). An entry of unknown type is refused, because its meaning cannot
+ * be checked.
  * @throws Refusal `malformed_entry`, or of `parseStrictJson`
  */
 export function parseEntry(bytes: Uint8Array): Entry {
@@ -39,7 +40,7 @@ export function parseEntry(bytes: Uint8Array): Entry {
   return isKnown(entry) ? entry : refuse(`its type is ${quote(entry.type)}, which this verifier does not know`);
 }
 
-/** The same, whatever its type. */
+/** Parses an entry of any type. */
 export function parseAnyEntry(bytes: Uint8Array): AnyEntry {
   if (bytes.length > MAX_ENTRY_BYTES) refuse(`it has ${bytes.length} bytes`);
   const entry = parseStrictJson(bytes);
@@ -47,23 +48,23 @@ export function parseAnyEntry(bytes: Uint8Array): AnyEntry {
   if (jcs(entry) !== new TextDecoder().decode(bytes)) refuse("it is not in canonical form (RFC 8785)");
   if (!FORMS.includes(Object.keys(entry).join())) refuse(`its members are ${quote(Object.keys(entry).join())}`);
   const { index, type, id, version, document, sha256: digest, url } = entry;
-  if (version !== 1) refuse(`its version is ${quote(version)}; this verifier knows 1 and has to be updated for others`);
+  if (version !== 1) refuse(`its version is ${quote(version)}; this verifier supports version 1; update it for others`);
   if (typeof index !== "number" || index < 0) return refuse(`its index is ${quote(index)}`);
   if (typeof type !== "string" || !TYPE.test(type)) return refuse(`its type is ${quote(type)}`);
   if (typeof id !== "string" || id === "") return refuse("it has no id");
   if (isObject(document)) return { index, type, id, content: { document } };
   if (typeof digest !== "string" || !/^[0-9a-f]{64}$/.test(digest) || typeof url !== "string")
-    return refuse("it has neither a document nor its sha256 and url");
+    return refuse("it has no document, or sha256 and url");
   return { index, type, id, content: { sha256: digest, url } };
 }
 
 export const isKnownType = (type: string): type is EntryType => ENTRY_TYPES.some((one) => one === type);
 export const isKnown = (entry: AnyEntry): entry is Entry => isKnownType(entry.type);
 
-/** SHA-256 of the RFC 8785 form, in hex. */
+/** Returns the SHA-256 of the RFC 8785 form, in hex. */
 export const documentSha256 = (document: JsonObject): string => toHex(sha256(new TextEncoder().encode(jcs(document))));
 
-/** The document of an entry in what its address answers: a contest's record has it as its `answer`. */
+/** Returns the document of an entry from the response at its URL: a contest's record has it as its `answer`. */
 export function publishedDocument(type: string, source: string | Uint8Array): string | Uint8Array {
   if (type !== "contest_answer") return source;
   const record = parseUnsignedJson(source);
@@ -71,7 +72,9 @@ export function publishedDocument(type: string, source: string | Uint8Array): st
   return isObject(answer) ? JSON.stringify(answer) : source;
 }
 
-/** What a certificate's record and its entry must say alike. The settlement may be moved by a reorganization later. */
+/**
+ * The members in which a certificate's record and its entry must agree. A reorganization may move the settlement later.
+ */
 const CERTIFICATE_MEMBERS = [
   "id",
   "product",
@@ -86,7 +89,10 @@ const CERTIFICATE_MEMBERS = [
   "cert_url",
 ];
 
-/** What a seller's record and its entry must say alike, beside its checks and the digest of its evidence. */
+/**
+ * The members in which a seller's record and its entry must agree, in addition to its checks and the digest of its
+ * evidence.
+ */
 const SELLER_MEMBERS = [
   "id",
   "product",
@@ -103,8 +109,8 @@ const SELLER_MEMBERS = [
 ];
 
 /**
- * Checks that an entry is about this record: a signed document is the entry's own; the record of a certificate says what
- * was logged when it was issued, or is the one that was reversed or whose proof was published.
+ * Checks that an entry is about this record: a signed document is the entry's own; a certificate's record agrees with
+ * the entry of its issuance, or is the one that was reversed or whose proof was published.
  * @throws Refusal `entry_mismatch`, or of reading the record
  */
 export function bindEntry(entry: Entry, source: string | Uint8Array): void {
@@ -113,7 +119,9 @@ export function bindEntry(entry: Entry, source: string | Uint8Array): void {
   if (difference !== null) throw new Refusal("entry_mismatch", `the entry is not about this record: ${difference}`);
 }
 
-/** What a list of certificates calls them, and what the certificate itself does. A list of exams has no test version. */
+/**
+ * The names of members in a list of certificates, and in the certificate itself. A list of exams has no test version.
+ */
 const LISTED_MEMBERS = [
   ["id", "id"],
   ["product", "product"],
@@ -126,7 +134,7 @@ const LISTED_MEMBERS = [
 ] as const;
 
 /**
- * Checks that an entry is a certificate that the record or the credential of this wallet, or of this origin, lists.
+ * Checks that an entry is a certificate in the list of this wallet's, or this origin's, record or credential.
  * @param certificates members of the record's `certs` or of the credential's `conformance`
  * @throws Refusal `entry_mismatch`
  */
@@ -138,7 +146,7 @@ export function bindListed(entry: Entry, listed: Listed): void {
 }
 
 interface Listed {
-  /** The wallet, or the origin of a seller, with its path prefix if that is a part. */
+  /** The wallet, or the origin of a seller, with its path prefix if the seller is a part of the origin. */
   readonly wallet: string;
   readonly certificates: readonly JsonObject[];
 }
@@ -150,20 +158,20 @@ function listedDifference({ type, id, content }: Entry, { wallet, certificates }
   const certificate = certificates.find((one) => one.id === id);
   if (certificate === undefined) return `it is about ${quote(id)}`;
   const holder = type === "certificate" ? document.wallet : document.origin;
-  // A seller may be a part of an origin, whose record also has exams of the whole.
+  // A seller may be a part of an origin; its record then also has exams of the whole origin.
   const isPart = type === "seller_certificate" && wallet.startsWith(`${holder}/`);
   if (holder !== wallet && !isPart)
-    return `it is of ${type === "certificate" ? "the wallet" : "the seller"} ${quote(holder)}`;
+    return `it belongs to ${type === "certificate" ? "the wallet" : "the seller"} ${quote(holder)}`;
   const different = LISTED_MEMBERS.find(([listed, own]) => text(certificate[listed]) !== text(document[own]));
   return different === undefined ? null : `they differ in ${different[0]}`;
 }
 
 function differenceOf({ type, id, content }: Entry, record: JsonObject): string | null {
   if ("sha256" in content)
-    return documentSha256(record) === content.sha256 ? null : "the document that was logged has another sha256";
+    return documentSha256(record) === content.sha256 ? null : "the logged document has a different sha256";
   const { document } = content;
   if (jcs(record) === jcs(document)) return null;
-  if (!OF_CERTIFICATES.includes(type)) return "the document that was logged is another one";
+  if (!OF_CERTIFICATES.includes(type)) return "the logged document is a different one";
   if (record.id !== id) return `it is about ${quote(id)}`;
   if (type === "certificate") {
     const different = CERTIFICATE_MEMBERS.find((name) => text(record[name]) !== text(document[name]));
@@ -175,7 +183,7 @@ function differenceOf({ type, id, content }: Entry, record: JsonObject): string 
   return type === "reversal" || text(record.proof) === text(document.fail_proof) ? null : "they differ in proof";
 }
 
-/** Entries whose document is not the record itself. */
+/** Types of entries whose document is not the record itself. */
 const OF_CERTIFICATES: readonly Entry["type"][] = [
   "certificate",
   "reversal",
@@ -210,7 +218,7 @@ const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? val
 
 const text = (value: Json | undefined): string => (value === undefined ? "" : jcs(exact(value)));
 
-/** A log's documents hold safe integers only; any other number stands there as its text. */
+/** A log's documents contain safe integers only; any other number is stored as its text. */
 function exact(value: Json): Json {
   if (typeof value === "number") return Number.isSafeInteger(value) ? value : JSON.stringify(value);
   if (Array.isArray(value)) return value.map(exact);

@@ -9,21 +9,24 @@ import { type Policy, verifyCheckpoint } from "./policy.ts";
 import { type ReadTiles, TILE_WIDTH, tileWidth } from "./tile.ts";
 import { consistencyProof, verifyConsistency } from "./tree.ts";
 
-/** How far a log has been checked. */
+/** The part of a log that has been checked. */
 export interface CheckedLog {
   /** Empty before the first checkpoint. */
   readonly origin: string;
   readonly size: number;
   readonly root: Uint8Array;
-  /** A signed checkpoint whose tree begins with this one; with another of the log's it is the evidence of a fork. */
+  /**
+   * A signed checkpoint whose tree begins with this one; together with a conflicting checkpoint, it is the evidence of
+   * a fork.
+   */
   readonly note: string;
-  /** The right edge of the tree: it shows that the tree only grows, whatever tiles are served. */
+  /** The right edge of the tree, which shows that the tree only grows, whatever tiles are served. */
   readonly edge: Edge;
 }
 
 export const START: CheckedLog = { origin: "", size: 0, root: EMPTY_ROOT, note: "", edge: new Map() };
 
-/** The log does not have a file, which is more than that nobody answers. */
+/** The log reports that it does not have a file, as opposed to not responding. */
 export class AbsentError extends InputError {}
 
 export interface Following {
@@ -33,40 +36,40 @@ export interface Following {
     entries(n: number, width: number): Promise<readonly Uint8Array[]>;
   };
   readonly policy: Policy;
-  /** Whose documents the entries hold. */
+  /** The expected signer of the documents in the entries. */
   readonly expected: Expectation;
   /** Reads a document that is too large for the log. */
   readonly fetchDocument: (url: string) => Promise<Uint8Array>;
   /**
-   * Is told of each entry that is genuine, also of those whose type is not known here. Whether it is in the tree shows when
-   * `follow` returns.
+   * Called for each genuine entry, also of an unknown type. Whether it is in the tree is only certain once `follow`
+   * returns.
    */
   readonly seen?: (entry: AnyEntry, document: JsonObject) => void;
-  /** Bundles of 256 entries to check now, if fewer than usual. */
+  /** The maximum number of bundles of 256 entries to check now, if fewer than usual. */
   readonly mostBundles?: number;
 }
 
 export interface Followed {
   readonly place: CheckedLog;
-  /** Entries of the newest checkpoint after this place, to be checked next. */
+  /** The number of entries of the newest checkpoint that remain to be checked. */
   readonly ahead: number;
 }
 
-/** Bundles that are checked at once, so that a log of any size can be followed with breaks in between. */
+/** Bundles per call, so that a log of any size can be followed with breaks in between. */
 const MOST_BUNDLES = 32;
 
 /**
- * Checks a log from a place toward its newest checkpoint, at most 8,192 entries: that the tree there begins with the one
- * before, that it is made of exactly the entries that are served, and that each of them is genuine.
- * @returns the new place; the same one if nothing is new
- * @throws Refusal that says what is wrong and, for a fork, both checkpoints; InputError if the log cannot be read
+ * Checks up to 8,192 entries of a log, from a place toward its newest checkpoint: the tree there begins with the one
+ * before, it consists of exactly the entries that are served, and each of them is genuine.
+ * @returns the new place; the same one if the log has not grown
+ * @throws Refusal that states the fault and, for a fork, both checkpoints; InputError if the log cannot be read
  */
 export async function follow(place: CheckedLog, following: Following): Promise<Followed> {
   const { log, policy } = following;
   const note = new TextDecoder().decode(await log.checkpoint());
   const checkpoint = await readHead(note, policy);
   if (place.origin !== "" && checkpoint.origin !== place.origin)
-    throw new InputError(`this is the log ${quote(checkpoint.origin)}; the state is of ${quote(place.origin)}`);
+    throw new InputError(`this is the log ${quote(checkpoint.origin)}; the state is for ${quote(place.origin)}`);
   if (checkpoint.size <= place.size && place.origin !== "") {
     await checkOlder(checkpoint, { place, note, tiles: log.tiles });
     return { place, ahead: 0 };
@@ -91,17 +94,20 @@ export async function follow(place: CheckedLog, following: Following): Promise<F
   return { place: { origin, size, root, note, edge }, ahead: checkpoint.size - size };
 }
 
-/** What is no checkpoint is not by the log, so it shows nothing of it: the page of a network's login, or of a wrong address. */
+/**
+ * Text that is not a checkpoint did not come from the log (it may be a captive portal or a wrong address), so it is no
+ * evidence.
+ */
 async function readHead(note: string, policy: Policy): Promise<ParsedCheckpoint> {
   try {
     return (await verifyCheckpoint(note, policy)).checkpoint;
   } catch (error) {
     if (!(error instanceof Refusal && ["malformed_note", "malformed_checkpoint"].includes(error.code))) throw error;
-    throw new InputError(`the log has something else in place of its checkpoint: ${error.message}`, { cause: error });
+    throw new InputError(`the log's address does not serve a checkpoint: ${error.message}`, { cause: error });
   }
 }
 
-/** That the tree of the entries which were served is the beginning of the signed one. */
+/** Checks that the tree of the served entries is the beginning of the signed one. */
 async function checkMade(
   made: Pick<CheckedLog, "size" | "root">,
   { checkpoint, note, tiles }: Pick<Compared, "note" | "tiles"> & { readonly checkpoint: ParsedCheckpoint },
@@ -112,7 +118,7 @@ async function checkMade(
     verifyConsistency({ oldSize: made.size, oldRoot: made.root, newSize, newRoot, proof });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    const reason = "the entries and tiles that are served do not make the root of";
+    const reason = "the served entries and tiles do not produce the root of";
     throw new Refusal("inclusion_mismatch", `${reason}\n${note}`);
   }
 }
@@ -124,8 +130,8 @@ interface Compared {
 }
 
 /**
- * A checkpoint that is not newer may come from a cache: then it is of the beginning of the same tree. A log that was cut has
- * no tiles to show it.
+ * Checks a checkpoint that is not newer. It may come from a cache, in which case it is the beginning of the same tree.
+ * A log that was truncated has no tiles to show this.
  */
 async function checkOlder({ size, root }: ParsedCheckpoint, { place, note, tiles }: Compared): Promise<void> {
   const proof = await consistencyProof(size, place.size, tiles).catch((error: unknown) => {
@@ -165,7 +171,7 @@ function refuseFork(check: () => void, between: Pick<Compared, "place" | "note">
 const fork = (reason: string, { place, note }: Pick<Compared, "place" | "note">): Refusal =>
   new Refusal("consistency_mismatch", `FORK: ${reason}; the log signed\n${place.note}\nand\n${note}`);
 
-/** Says which entry is not what its tile says, or not what it was when it was checked. */
+/** Reports an entry that differs from its tile, or from the entry that was checked before. */
 async function compareWithTile(
   leaves: readonly Uint8Array[],
   { n, width, tiles, known }: { n: number; width: number; tiles: ReadTiles; known: Uint8Array | undefined },
@@ -176,7 +182,7 @@ async function compareWithTile(
     const index = n * TILE_WIDTH + at;
     const before = known?.subarray(place, place + HASH_SIZE);
     if (before !== undefined && before.length > 0 && !sameBytes(before, leaf))
-      throw new Refusal("entry_mismatch", `entry ${index} was rewritten: it is not the one that was checked before`);
+      throw new Refusal("entry_mismatch", `entry ${index} was rewritten since it was checked`);
     if (!sameBytes(tile.subarray(place, place + HASH_SIZE), leaf))
       throw new Refusal("entry_mismatch", `entry ${index} is not the one whose hash is in the tree`);
   }
@@ -205,6 +211,6 @@ async function signedDocument(
   if (!signature.valid || document === null)
     throw new Refusal(signature.valid ? "malformed_document" : signature.code, signature.valid ? "" : signature.reason);
   if ("sha256" in content && documentSha256(document) !== content.sha256)
-    throw new Refusal("entry_mismatch", `${quote(content.url)} has another sha256 than was logged`);
+    throw new Refusal("entry_mismatch", `${quote(content.url)} has a different sha256 from the logged one`);
   return document;
 }

@@ -1,7 +1,7 @@
 import { completeRoot, EMPTY_ROOT, HASH_SIZE, nodeHash } from "./hash.ts";
 import { levelWidth, TILE_WIDTH } from "./tile.ts";
 
-/** The rightmost tile of each level, as far as it is partial: `32 * width` bytes by level. */
+/** The rightmost tile of each level, if it is partial: `32 * width` bytes by level. */
 export type Edge = ReadonlyMap<number, Uint8Array>;
 
 export interface Growth {
@@ -9,15 +9,15 @@ export interface Growth {
   readonly root: Uint8Array;
   /** Each tile that is new or longer than before, with all its hashes. */
   readonly tiles: readonly { readonly level: number; readonly n: number; readonly hashes: Uint8Array }[];
-  /** The edge of the larger tree: what the next call takes. */
+  /** The edge of the larger tree, for the next call. */
   readonly edge: Edge;
 }
 
 const TILE_BYTES = TILE_WIDTH * HASH_SIZE;
 
 /**
- * Appends leaves, given by their hashes, to a tree of `size` entries, of which only the right edge is looked at.
- * @throws Error if the edge is not the one of a tree of this size
+ * Appends leaves, given by their hashes, to a tree of `size` entries. Only its right edge is needed.
+ * @throws Error if the edge does not belong to a tree of this size
  */
 export function growTiles(tree: {
   readonly size: number;
@@ -52,13 +52,15 @@ export function growTiles(tree: {
   return { size, root: edgeRoot(edge), tiles, edge };
 }
 
-/** The root of the tree with this right edge: its partial tiles hold exactly its largest perfect subtrees. */
+/**
+ * Returns the root of the tree with this right edge: its partial tiles contain exactly the largest perfect subtrees.
+ */
 function edgeRoot(edge: Edge): Uint8Array {
   let root: Uint8Array | null = null;
   for (const level of [...edge.keys()].sort((one, other) => one - other)) {
     const hashes = edge.get(level) as Uint8Array;
     let end = hashes.length;
-    // From the right: the smallest perfect subtree first, as the binary digits of the width say.
+    // From the right, smallest perfect subtree first, following the binary digits of the width.
     for (let span = HASH_SIZE; span <= end; span *= 2) {
       if (end % (2 * span) === 0) continue;
       const subtree = completeRoot(hashes.subarray(end - span, end));
@@ -73,9 +75,7 @@ function partial(edge: Edge, level: number, width: number): Uint8Array {
   const hashes = edge.get(level) ?? new Uint8Array();
   if (width === 0) return new Uint8Array();
   if (hashes.length === width * HASH_SIZE) return hashes;
-  throw new Error(
-    `the edge at level ${level} has ${hashes.length} bytes, and a tree of this size has ${width * HASH_SIZE}`,
-  );
+  throw new Error(`the edge at level ${level} has ${hashes.length} bytes; expected ${width * HASH_SIZE}`);
 }
 
 function concat(before: Uint8Array, hashes: readonly Uint8Array[]): Uint8Array {

@@ -9,7 +9,7 @@ import type { Policy } from "./policy.ts";
 import { TILE_WIDTH } from "./tile.ts";
 import { type Noted, noteOf } from "./wallet-log.ts";
 
-/** A log as far as it was checked, and what its entries say of wallets' certificates. */
+/** The part of a log that was checked, and its entries about wallets' certificates. */
 export interface KeptLog {
   readonly place: CheckedLog;
   readonly notes: readonly Noted[];
@@ -18,26 +18,26 @@ export interface KeptLog {
 /** By origin. */
 export type KeptLogs = ReadonlyMap<string, KeptLog>;
 
-/** So that a log which stops answering leaves most of what was read. */
+/** Small, so that most of the progress survives if a log stops responding. */
 const BUNDLES_AT_ONCE = 8;
 
 export interface ReadOn {
   readonly files: LogFiles;
-  /** The log's address: documents that are too large for it are fetched from its host alone. */
+  /** The log's address. Documents that are too large for the log are fetched from its host only. */
   readonly url: string;
   readonly fetchText: (url: string) => Promise<Uint8Array>;
-  /** Trusts this log only. */
+  /** A policy that trusts this log only. */
   readonly policy: Policy;
   readonly expected: Expectation;
-  /** New entries, at most; rounded up to whole bundles of 256. */
+  /** The maximum number of new entries; rounded up to whole bundles of 256. */
   readonly most: number;
-  /** What is read is kept, whatever happens to the rest. */
+  /** Called with each intermediate state, so that progress survives a later failure. */
   readonly keep: (log: KeptLog) => void;
 }
 
 /**
- * Reads a log on from where it was kept.
- * @returns how many entries of its newest checkpoint are left to be read
+ * Reads a log from its stored place onward.
+ * @returns the number of entries of its newest checkpoint that remain to be read
  * @throws Refusal for a log that is not genuine, InputError for one that cannot be read
  */
 export async function readOn(kept: KeptLog | undefined, given: ReadOn): Promise<number> {
@@ -64,14 +64,14 @@ export async function readOn(kept: KeptLog | undefined, given: ReadOn): Promise<
   return Number.POSITIVE_INFINITY;
 }
 
-/** Whether it was read by a program that did not know a type which this one does: then it is read once more. */
+/** Returns whether a program read it that did not know a type which this one does; then it is read again. */
 export const isOutdated = ({ notes }: KeptLog): boolean =>
   notes.some((note) => note.type === "unknown" && isKnownType(note.entry_type));
 
 export const formatKept = (logs: KeptLogs): string =>
   `${JSON.stringify({ version: 1, logs: [...logs.values()].map(({ place, notes }) => ({ place: placeJson(place), notes })) })}\n`;
 
-/** @throws InputError for a text that `formatKept` has not written */
+/** @throws InputError for a text that `formatKept` did not write */
 export function parseKept(text: string): KeptLogs {
   try {
     const kept = parseUnsignedJson(text);
@@ -84,7 +84,7 @@ export function parseKept(text: string): KeptLogs {
     return new Map(logs);
   } catch (error) {
     if (!(error instanceof TypeError || error instanceof Refusal)) throw error;
-    throw new InputError("what was kept of the log cannot be read; remove it to begin at entry 0", { cause: error });
+    throw new InputError("the stored state of the log cannot be read; remove it to begin at entry 0", { cause: error });
   }
 }
 

@@ -7,23 +7,23 @@ import { entriesPath, type ReadTiles, TILE_WIDTH, tilePath } from "./tile.ts";
 
 /** A log's public files (C2SP tlog-tiles). */
 export interface LogFiles {
-  /** The newest signed checkpoint. */
+  /** Returns the newest signed checkpoint. */
   checkpoint(): Promise<Uint8Array>;
   readonly tiles: ReadTiles;
-  /** The first `width` entries of a bundle. */
+  /** Returns the first `width` entries of a bundle. */
   entries(n: number, width: number): Promise<readonly Uint8Array[]>;
 }
 
-/** For one file. */
+/** The timeout per file. */
 const TIMEOUT_MS = 30_000;
 const MAX_CHECKPOINT = 1_000_000;
-/** 256 entries of the largest size, each after two bytes with its length. */
+/** 256 entries of the largest size, each after its length in two bytes. */
 const MAX_BUNDLE = TILE_WIDTH * (2 + MAX_ENTRY_BYTES);
 const AT_ONCE = 8;
 
 /**
- * The files behind an address.
- * @param timeoutMs what one of them may take now; throws when nothing is to be read any more
+ * Returns the files of a log at an address.
+ * @param timeoutMs the current timeout per file; throws when no time is left
  */
 export function httpLog(address: string, timeoutMs: () => number | undefined = () => undefined): LogFiles {
   const base = address.replace(/\/+$/, "");
@@ -33,19 +33,19 @@ export function httpLog(address: string, timeoutMs: () => number | undefined = (
 }
 
 /**
- * Where a document is now that is too large for the log: at its path on the host that the log is read from. The service may have
- * moved since it was logged; digest and signature are checked whatever answers.
- * @throws InputError for an address that is none
+ * Returns the current URL of a document that is too large for the log: its path on the host that the log is read from.
+ * The service may have moved since it was logged; digest and signature are checked in any case.
+ * @throws InputError for an invalid URL
  */
 export function documentUrl(url: string, host: string): string {
-  if (!URL.canParse(url)) throw new InputError(`${quote(url)} is not where a document can be`);
+  if (!URL.canParse(url)) throw new InputError(`${quote(url)} is not the URL of a document`);
   const { pathname, search } = new URL(url);
   return `${new URL(host).origin}${pathname}${search}`;
 }
 
-/** @param read reads a file, which may have so many bytes */
+/** @param read reads a file of at most `maxBytes` bytes */
 export function logFiles(read: (path: string, maxBytes: number) => Promise<Uint8Array>): LogFiles {
-  /** A partial file may be gone once its full one is there, which begins with it. */
+  /** A partial file may be gone once the full one exists, which begins with it. */
   const readPart = async (path: (width: number) => string, width: number, maxBytes: number) => {
     try {
       return await read(path(width), maxBytes);
@@ -95,6 +95,6 @@ const isAbsent = (error: unknown): boolean =>
 const codeOf = (error: unknown): string | undefined => (error as { readonly code?: string }).code;
 
 function unreadable(error: unknown, path: string): unknown {
-  if (isAbsent(error)) return new AbsentError(`${path} is not there`);
+  if (isAbsent(error)) return new AbsentError(`${path} does not exist`);
   return codeOf(error) === undefined ? error : new InputError(`${path} cannot be read: ${codeOf(error)}`);
 }

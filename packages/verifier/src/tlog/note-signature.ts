@@ -3,14 +3,14 @@ import { quote, Refusal } from "../refusal.ts";
 import { signedMessage } from "./signed-message.ts";
 import { NOTE_TYPE, type NoteType, type VerifierKey } from "./verifier-key.ts";
 
-/** Bytes before the signature proper: the time of a cosignature. */
+/** The size of the timestamp before the signature itself, in bytes. */
 const TIME_SIZE: Readonly<Record<NoteType, number>> = { 1: 0, 4: 8, 6: 8 };
 const SIGNATURE_SIZE: Readonly<Record<NoteType, number>> = { 1: 64, 4: 64, 6: 2420 };
 
 /**
  * Checks one signature of a note with the key that it names.
  * @returns the POSIX time of a cosignature in seconds; null for a log's own signature
- * @throws Refusal `note_signature_mismatch`; `unsupported_signature_type` where the runtime has no ML-DSA-44
+ * @throws Refusal `note_signature_mismatch`; `unsupported_signature_type` if the runtime has no ML-DSA-44
  */
 export async function checkNoteSignature(
   key: VerifierKey,
@@ -26,13 +26,13 @@ export async function checkNoteSignature(
   return timed === 0 ? null : seconds;
 }
 
-/** The last second that a date can say. */
+/** The last second that a Date can represent. */
 const LAST_SECOND = 8_640_000_000_000;
 
 function timeOf(key: VerifierKey, signature: Uint8Array): number {
   const seconds = Number(new DataView(signature.buffer, signature.byteOffset).getBigUint64(0));
   if (seconds <= LAST_SECOND) return seconds;
-  throw mismatch(key, "has a time that is no date");
+  throw mismatch(key, "has an invalid time");
 }
 
 async function holds(
@@ -53,7 +53,7 @@ async function holds(
   return subtle.verify("ML-DSA-44", key, signature, message);
 }
 
-/** Web Cryptography's `raw-public`, which its types do not know yet. */
+/** Web Cryptography's `raw-public`, which the types do not include yet. */
 const importMlDsa = (raw: Uint8Array<ArrayBuffer>): Promise<CryptoKey> =>
   globalThis.crypto.subtle.importKey("raw-public" as "raw", raw, "ML-DSA-44", false, ["verify"]);
 

@@ -4,16 +4,16 @@ import { checkNoteSignature } from "./note-signature.ts";
 import { signedMessage } from "./signed-message.ts";
 import { isKeyName, NOTE_TYPE, type VerifierKey } from "./verifier-key.ts";
 
-/** A larger note is refused before it is read. Sixteen ML-DSA-44 signatures take 60,000 bytes. */
+/** A larger note is refused before it is parsed. Sixteen ML-DSA-44 signatures take 60,000 bytes. */
 const MAX_NOTE_BYTES = 1_000_000;
 const MAX_SIGNATURES = 100;
 
 export interface NoteSignature {
-  /** Who says to have signed. */
+  /** The signer's name, as claimed. */
   readonly name: string;
   /** The key ID, in 8 hex digits. */
   readonly id: string;
-  /** The bytes after the key ID: a cosignature's begin with its time. */
+  /** The bytes after the key ID; a cosignature's begin with its time. */
   readonly signature: Uint8Array;
   /** The whole line, with its newline. */
   readonly line: string;
@@ -21,7 +21,7 @@ export interface NoteSignature {
 
 /** A note whose form has been checked, but none of its signatures (C2SP signed-note). */
 export interface ParsedNote {
-  /** What is signed, with its last newline. */
+  /** The signed text, including its last newline. */
   readonly text: string;
   readonly signatures: readonly NoteSignature[];
 }
@@ -34,21 +34,21 @@ export interface VerifiedSignature extends NoteSignature {
 
 export interface VerifiedNote {
   readonly text: string;
-  /** By known keys; each one verifies. */
+  /** Signatures by known keys, all verified. */
   readonly signatures: readonly VerifiedSignature[];
-  /** By keys that are not known, so nobody can tell whether they hold. */
+  /** Signatures by unknown keys, which cannot be checked. */
   readonly unknown: readonly NoteSignature[];
 }
 
 export interface NoteSigner {
   readonly key: VerifierKey;
-  /** The bare signature of these bytes: 64 bytes for Ed25519. */
+  /** Returns the bare signature of these bytes: 64 bytes for Ed25519. */
   sign(message: Uint8Array): Uint8Array | Promise<Uint8Array>;
 }
 
-/** A signed note. The signers' keys are of type Ed25519: `cosign` writes cosignatures. */
+/** Returns a signed note. The signers' keys are of type Ed25519; `cosign` writes cosignatures. */
 export async function signNote(text: string, ...signers: readonly NoteSigner[]): Promise<string> {
-  if (!text.endsWith("\n")) throw new Refusal("malformed_note", "the text of a note ends with a newline");
+  if (!text.endsWith("\n")) throw new Refusal("malformed_note", "the text of a note must end with a newline");
   const lines = signers.map(async ({ key, sign }) => {
     if (key.type !== NOTE_TYPE.ed25519) throw new Error(`the key of ${key.name} is a cosigner's`);
     return signatureLine(key, await sign(signedMessage(key, text, 0)));
@@ -56,7 +56,7 @@ export async function signNote(text: string, ...signers: readonly NoteSigner[]):
   return `${text}\n${(await Promise.all(lines)).join("")}`;
 }
 
-/** One line of a note, with its newline. */
+/** Returns one signature line of a note, with its newline. */
 export const signatureLine = ({ name, id }: VerifierKey, signature: Uint8Array): string =>
   `\u2014 ${name} ${toBase64(concatBytes(idBytes(id), signature))}\n`;
 
@@ -65,7 +65,7 @@ export function parseNote(source: string | Uint8Array): ParsedNote {
   const note = typeof source === "string" ? source : decode(source);
   if (note.length > MAX_NOTE_BYTES) throw malformed(`it is longer than ${MAX_NOTE_BYTES} bytes`);
   if (!note.isWellFormed()) throw malformed("it is not Unicode text");
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused
   if (/[\u0000-\u0009\u000b-\u001f]/.test(note)) throw malformed("it has a control character");
   const split = note.lastIndexOf("\n\n");
   if (split === -1) throw malformed("no empty line separates its text from its signatures");
@@ -74,7 +74,7 @@ export function parseNote(source: string | Uint8Array): ParsedNote {
   return { text: note.slice(0, split + 1), signatures };
 }
 
-/** Signature lines without a note: what a witness answers with. @throws Refusal `malformed_note` */
+/** Parses signature lines without a note, as a witness returns them. @throws Refusal `malformed_note` */
 export function parseSignatures(text: string): readonly NoteSignature[] {
   const lines = text.split("\n");
   if (lines.pop() !== "") throw malformed("its last signature does not end with a newline");
@@ -91,8 +91,8 @@ function parseSignature(line: string): NoteSignature {
 }
 
 /**
- * Checks every signature of a note that is by a known key.
- * @throws Refusal `malformed_note`; `note_signature_mismatch` if one of them does not hold; `note_not_signed` if there is none
+ * Checks every signature of a note by a known key.
+ * @throws Refusal `malformed_note`; `note_signature_mismatch` if one is invalid; `note_not_signed` if there is none
  */
 export async function verifyNote(source: string | Uint8Array, keys: readonly VerifierKey[]): Promise<VerifiedNote> {
   const { text, signatures } = parseNote(source);
@@ -100,12 +100,12 @@ export async function verifyNote(source: string | Uint8Array, keys: readonly Ver
   if (found.signatures.length === 0)
     throw new Refusal(
       "note_not_signed",
-      `the note is signed by none of ${keys.map(({ name }) => quote(name)).join(", ")}`,
+      `the note is not signed by any of ${keys.map(({ name }) => quote(name)).join(", ")}`,
     );
   return { text, ...found };
 }
 
-/** The same for lines that stand apart from their text; none of them has to be by a known key. */
+/** Checks signature lines that are separate from their text; none of them has to be by a known key. */
 export async function verifySignatures(
   text: string,
   lines: readonly NoteSignature[],

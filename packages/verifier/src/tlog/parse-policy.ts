@@ -1,32 +1,34 @@
 import { quote, Refusal } from "../refusal.ts";
 import { NOTE_TYPE, parseVerifierKey, type VerifierKey } from "./verifier-key.ts";
 
-/** When a member of a policy counts as having witnessed: a witness when it cosigned, a group when `least` members did. */
+/**
+ * When a member of a policy counts as having witnessed: a witness when it cosigned, a group when `least` members did.
+ */
 export type Rule = { readonly witness: VerifierKey } | { readonly least: number; readonly members: readonly Rule[] };
 
 /** The keys to trust (C2SP tlog-policy): any of these logs, once its checkpoint is witnessed. */
 export interface Policy {
   readonly logs: readonly { readonly key: VerifierKey; readonly url: string | null }[];
-  /** Names are those of the file. */
+  /** Names are the ones in the file. */
   readonly witnesses: readonly { readonly name: string; readonly key: VerifierKey; readonly url: string | null }[];
-  /** Null where no cosignature is asked for (`quorum none`). */
+  /** Null if no cosignature is required (`quorum none`). */
   readonly quorum: Rule | null;
 }
 
 const MAX_BYTES = 1_048_576;
 const NONE = "none";
 
-/** The file as far as it has been read. */
+/** The part of the file that has been read. */
 interface Draft {
   readonly logs: Policy["logs"][number][];
   readonly witnesses: Policy["witnesses"][number][];
   readonly rules: Map<string, Rule>;
-  /** Names that are members of a group already. */
+  /** Names that are already members of a group. */
   readonly members: Set<string>;
   quorum: Rule | null | undefined;
 }
 
-/** Reads a policy file. @throws Refusal `malformed_policy`, with the line; and those of `parseVerifierKey` */
+/** Parses a policy file. @throws Refusal `malformed_policy`, with the line; and those that `parseVerifierKey` throws */
 export function parsePolicy(source: string | Uint8Array): Policy {
   const octets = typeof source === "string" ? new TextEncoder().encode(source) : source;
   if (octets.length > MAX_BYTES) throw new Refusal("malformed_policy", "the policy is longer than 1 MiB");
@@ -36,7 +38,7 @@ export function parsePolicy(source: string | Uint8Array): Policy {
     const refuse = (reason: string): never => {
       throw new Refusal("malformed_policy", `line ${at + 1} of the policy: ${reason}`);
     };
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused
     if (/[\u0000-\u0008\u000b-\u001f\u007f]/.test(line)) refuse("it has a control character");
     const words = line.split(/[ \t]+/).filter((word) => word !== "");
     if (words[0] !== undefined && !words[0].startsWith("#")) readLine(words, draft, refuse);
@@ -73,19 +75,19 @@ function readLine([keyword, ...words]: readonly string[], draft: Draft, refuse: 
     case "quorum": {
       const [name = refuse("expected quorum <name>"), ...more] = words;
       if (more.length > 0) refuse("expected quorum <name>");
-      if (draft.quorum !== undefined) refuse("there is a quorum line already");
+      if (draft.quorum !== undefined) refuse("there is already a quorum line");
       draft.quorum = name === NONE ? null : ruleOf(name, draft, refuse);
       return;
     }
     default:
-      refuse(`${quote(keyword)} is not log, witness, group or quorum`);
+      refuse(`${quote(keyword)} is not log, witness, group, or quorum`);
   }
 }
 
 function readGroup([name = "", threshold = "", ...names]: readonly string[], draft: Draft, refuse: Refuse): void {
   if (names.length === 0) refuse("expected group <name> all|any|<k> <name>...");
   const members = names.map((member) => {
-    if (draft.members.has(member)) refuse(`${quote(member)} is a member of a group already`);
+    if (draft.members.has(member)) refuse(`${quote(member)} is already a member of a group`);
     draft.members.add(member);
     return ruleOf(member, draft, refuse);
   });
@@ -103,7 +105,7 @@ function define([name, rule]: readonly [string, Rule], { rules }: Draft, refuse:
 const ruleOf = (name: string, { rules }: Draft, refuse: Refuse): Rule =>
   rules.get(name) ?? refuse(`no line before defines ${quote(name)}`);
 
-/** One public key stands for one log or witness only, whatever it is named. */
+/** Each public key may represent only one log or witness, whatever its name. */
 function readKey(vkey: string, known: readonly { readonly key: VerifierKey }[], refuse: Refuse): VerifierKey {
   const octets = Uint8Array.from(vkey, (char) => char.charCodeAt(0));
   const key = parseVerifierKey(new TextDecoder().decode(octets));

@@ -4,14 +4,14 @@ import type { CheckedLog } from "./follow.ts";
 import { growTiles } from "./grow.ts";
 import { sameBytes } from "./hash.ts";
 
-/** A place as it is kept. */
+/** Returns a place as stored JSON. */
 export function placeJson({ root, edge, ...rest }: CheckedLog): object {
   const top = Math.max(-1, ...edge.keys());
   const levels = Array.from({ length: top + 1 }, (_, level) => toBase64(edge.get(level) ?? new Uint8Array()));
   return { version: 1, ...rest, root: toBase64(root), edge: levels };
 }
 
-/** Otherwise a damaged file would look like a fork. */
+/** Without this check, a damaged file would look like a fork. */
 function isWhole({ size, root, edge }: Pick<CheckedLog, "size" | "root" | "edge">): boolean {
   try {
     return Number.isSafeInteger(size) && size >= 0 && sameBytes(growTiles({ size, edge, leaves: [] }).root, root);
@@ -20,13 +20,13 @@ function isWhole({ size, root, edge }: Pick<CheckedLog, "size" | "root" | "edge"
   }
 }
 
-/** @throws TypeError for what is none */
+/** @throws TypeError if it is not a place */
 export function placeOf(state: Json | undefined): CheckedLog {
-  if (!isObject(state)) throw new TypeError("no object");
+  if (!isObject(state)) throw new TypeError("not an object");
   const { version, origin, size, root, note, edge } = state;
   const decode = (value: unknown): Uint8Array => {
     const bytes = typeof value === "string" ? fromBase64(value) : null;
-    if (bytes === null) throw new TypeError("no base64");
+    if (bytes === null) throw new TypeError("not base64");
     return bytes;
   };
   if (version !== 1 || typeof origin !== "string" || typeof size !== "number" || typeof note !== "string")
@@ -34,6 +34,6 @@ export function placeOf(state: Json | undefined): CheckedLog {
   if (!Array.isArray(edge)) throw new TypeError("no edge");
   const levels = edge.map((hashes, level): [number, Uint8Array] => [level, decode(hashes)]);
   const place = { size, root: decode(root), edge: new Map(levels.filter(([, hashes]) => hashes.length > 0)) };
-  if (!isWhole(place)) throw new TypeError("its root is not that of its edge");
+  if (!isWhole(place)) throw new TypeError("its root does not match its edge");
   return { origin, size, note, root: place.root, edge: place.edge };
 }

@@ -5,13 +5,13 @@ import type { Policy, Rule } from "./parse-policy.ts";
 
 export { type Policy, parsePolicy } from "./parse-policy.ts";
 
-/** Who stands behind a checkpoint, of those that a policy names. */
+/** The log and the witnesses of a policy that vouch for a checkpoint. */
 export interface Witnessed {
   /** The log that signed it. */
   readonly log: string;
   /**
-   * The witnesses that cosigned it, each with the POSIX time of its newest cosignature; 0 if it names no time, as those of
-   * ML-DSA-44 may.
+   * The witnesses that cosigned it, each with the POSIX time of its newest cosignature; 0 if it states no time, which
+   * ML-DSA-44 permits.
    */
   readonly witnesses: readonly WitnessedAt[];
 }
@@ -21,13 +21,13 @@ interface WitnessedAt {
   readonly seconds: number;
 }
 
-/** When a witness cosigned, by its own clock: it may be in the future. */
+/** Returns the time of a cosignature by the witness's own clock, which may be in the future. */
 export const witnessedAt = ({ seconds }: WitnessedAt): string =>
   seconds === 0 ? "no stated time" : new Date(seconds * 1000).toISOString();
 
 /**
  * Checks a signed checkpoint: its log's signature, every signature of a witness that the policy names, and the quorum.
- * @throws Refusal `unknown_log` or `quorum_not_met`, and those of `verifyNote` and `parseCheckpoint`
+ * @throws Refusal `unknown_log` or `quorum_not_met`, and those that `verifyNote` and `parseCheckpoint` throw
  */
 export async function verifyCheckpoint(
   note: string | Uint8Array,
@@ -51,7 +51,7 @@ export async function verifyCheckpoint(
     const names = cosigned.map(({ name }) => quote(name)).join(", ");
     throw new Refusal(
       "quorum_not_met",
-      `the policy's quorum has not cosigned the checkpoint, only: ${names || "nobody"}`,
+      `the checkpoint lacks the policy's quorum; cosigned by: ${names || "no witness"}`,
     );
   }
   return { checkpoint, log: checkpoint.origin, witnesses: cosigned };

@@ -1,7 +1,7 @@
 import { completeRoot, HASH_SIZE, nodeHash } from "./hash.ts";
 import { type ReadTiles, TILE_WIDTH, type TileId, tilePath, tileWidth } from "./tile.ts";
 
-/** Entries `from` up to, not including, `to`. */
+/** The entries from `from` up to `to`, exclusive. */
 export interface EntryRange {
   readonly from: number;
   readonly to: number;
@@ -9,14 +9,14 @@ export interface EntryRange {
 
 const TILE_HEIGHT = 8;
 
-/** The largest power of two smaller than `n`, which is 2 or more. */
+/** Returns the largest power of two smaller than `n`, which must be at least 2. */
 export function splitPoint(n: number): number {
   let power = 1;
   while (power * 2 < n) power *= 2;
   return power;
 }
 
-/** The perfect subtrees that a range of RFC 6962's recursion is made of, from the left: the largest first. */
+/** Returns the perfect subtrees of a range in RFC 6962's recursion, from the left, largest first. */
 function perfectSubtrees({ from, to }: EntryRange): readonly EntryRange[] {
   const found: EntryRange[] = [];
   for (let at = from; at < to; ) {
@@ -28,7 +28,7 @@ function perfectSubtrees({ from, to }: EntryRange): readonly EntryRange[] {
   return found;
 }
 
-/** Where a perfect subtree stands: `count` hashes of a tile, which make its root. */
+/** The position of a perfect subtree: `count` hashes of a tile, which produce its root. */
 interface SubtreePosition {
   readonly tile: TileId;
   readonly first: number;
@@ -46,8 +46,8 @@ function placeOf({ from, to }: EntryRange, size: number): SubtreePosition {
 }
 
 /**
- * The hashes of ranges, as RFC 6962 computes them, in a tree of `size` entries. Asks for all tiles at once.
- * @throws Error if a tile that was read has not the length that was asked for
+ * Returns the hashes of ranges, as RFC 6962 computes them, in a tree of `size` entries. Requests all tiles in one call.
+ * @throws Error if a tile does not have the requested length
  */
 export async function rangeHashes(
   ranges: readonly EntryRange[],

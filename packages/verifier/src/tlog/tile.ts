@@ -1,30 +1,30 @@
-/** Hashes in a full tile. */
+/** The number of hashes in a full tile. */
 export const TILE_WIDTH = 256;
 
-/** A tile of hashes (C2SP tlog-tiles): number `n`, from the left, of its level. Level 0 holds the hashes of entries. */
+/** A tile of hashes (C2SP tlog-tiles): number `n`, from the left, of its level. Level 0 has the hashes of entries. */
 export interface TileId {
   readonly level: number;
   readonly n: number;
-  /** Hashes in it, 1 to 256; a tile with fewer than 256 is partial. */
+  /** The number of hashes in it, 1 to 256; a tile with fewer than 256 is partial. */
   readonly width: number;
 }
 
-/** A bundle of entries: number `n` from the left, with `width` entries in it. */
+/** A bundle of `width` entries: number `n` from the left. */
 export interface EntriesId {
   readonly entries: true;
   readonly n: number;
   readonly width: number;
 }
 
-/** Reads tiles, each `32 * width` bytes long, in the order asked for. */
+/** Reads tiles, each `32 * width` bytes long, in the given order. */
 export type ReadTiles = (ids: readonly TileId[]) => Promise<readonly Uint8Array[]>;
 
 const MAX_LEVEL = 63;
 
-/** Path of a tile below the log's prefix, like `tile/0/x001/067.p/12`. */
+/** Returns the path of a tile below the log's prefix, such as `tile/0/x001/067.p/12`. */
 export const tilePath = ({ level, n, width }: TileId): string => `tile/${level}/${numberPath(n)}${suffix(width)}`;
 
-/** Path of a bundle of entries below the log's prefix, like `tile/entries/x001/067.p/12`. */
+/** Returns the path of a bundle of entries below the log's prefix, such as `tile/entries/x001/067.p/12`. */
 export const entriesPath = (n: number, width: number = TILE_WIDTH): string =>
   `tile/entries/${numberPath(n)}${suffix(width)}`;
 
@@ -40,22 +40,25 @@ const suffix = (width: number): string => (width === TILE_WIDTH ? "" : `.p/${wid
 
 const PATH = /^tile\/(entries|0|[1-9]\d?)\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/([1-9]\d{0,2}))?$/;
 
-/** What a path names, or null for a path that is not exactly the one that `tilePath` or `entriesPath` writes. */
+/**
+ * Returns the tile or bundle that a path names, or null for a path other than those that `tilePath` and `entriesPath`
+ * write.
+ */
 export function parseTilePath(path: string): TileId | EntriesId | null {
   const [, level = "", number = "", partial] = PATH.exec(path) ?? [];
   if (number === "") return null;
   const n = Number(number.replace(/[x/]/g, ""));
   const width = partial === undefined ? TILE_WIDTH : Number(partial);
-  // The tile's entries are counted in safe integers too.
+  // The indexes of the tile's entries must also be safe integers.
   if (!Number.isSafeInteger(n * TILE_WIDTH) || (partial !== undefined && width >= TILE_WIDTH)) return null;
   if (numberPath(n) !== number) return null;
   if (level === "entries") return { entries: true, n, width };
   return Number(level) <= MAX_LEVEL ? { level: Number(level), n, width } : null;
 }
 
-/** How many hashes the level of a tree has in its tiles: one for each full subtree of 256 to the power of `level`. */
+/** Returns the number of hashes in a level of a tree: one for each full subtree of 256 to the power of `level`. */
 export const levelWidth = (size: number, level: number): number => Math.floor(size / TILE_WIDTH ** level);
 
-/** How wide tile `n` of a level is in a tree of `size` entries; 0 or less where there is none. */
+/** Returns the width of tile `n` of a level in a tree of `size` entries; 0 or less if it does not exist. */
 export const tileWidth = (size: number, level: number, n: number): number =>
   Math.min(TILE_WIDTH, levelWidth(size, level) - n * TILE_WIDTH);

@@ -10,15 +10,15 @@ const HEADER = "c2sp.org/tlog-proof@v1";
 const MAX_HASHES = 53;
 const MAX_BYTES = 2_000_000;
 
-/** That an entry is in a log (C2SP tlog-proof): all that is needed besides the entry and the keys to trust. */
+/** A proof that an entry is in a log (C2SP tlog-proof): everything needed except the entry and the trusted keys. */
 export interface LogProof {
-  /** The entry's, from 0. */
+  /** The index of the entry, from 0. */
   readonly index: number;
   /** From the entry's neighbor up to the root's child. */
   readonly hashes: readonly Uint8Array[];
-  /** The signed checkpoint, cosignatures and all. */
+  /** The signed checkpoint, including its cosignatures. */
   readonly checkpoint: string;
-  /** What the log says besides; nothing signs it. Ours gives the entry's bytes. */
+  /** Extra data, which is not signed. Our log puts the entry's bytes here. */
   readonly extra?: Uint8Array | undefined;
 }
 
@@ -32,7 +32,7 @@ export function formatProof({ index, hashes, checkpoint, extra }: LogProof): str
   return `${lines.join("\n")}\n\n${checkpoint}`;
 }
 
-/** @throws Refusal `malformed_log_proof` for every form but the one that `formatProof` writes */
+/** @throws Refusal `malformed_log_proof` for any form other than the one that `formatProof` writes */
 export function parseProof(source: string | Uint8Array): LogProof {
   const text = typeof source === "string" ? source : decode(source);
   if (text.length > MAX_BYTES) throw malformed(`it is longer than ${MAX_BYTES} bytes`);
@@ -59,15 +59,15 @@ function parseHash(line: string): Uint8Array {
   return hash;
 }
 
-/** What a valid proof shows. */
+/** The result of a valid proof. */
 export interface Proven extends Witnessed {
   readonly index: number;
   readonly checkpoint: ParsedCheckpoint;
 }
 
 /**
- * Checks that an entry with this hash stands in the log, at the proof's index, as the policy demands.
- * @throws Refusal with what does not hold
+ * Checks that an entry with this hash is in the log, at the proof's index, as the policy requires.
+ * @throws Refusal with the failed check
  */
 export async function verifyProof(
   { index, hashes, checkpoint: note }: LogProof,

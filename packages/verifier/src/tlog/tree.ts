@@ -3,7 +3,9 @@ import { EMPTY_ROOT, nodeHash, sameBytes } from "./hash.ts";
 import { type EntryRange, rangeHashes, splitPoint } from "./subtree.ts";
 import type { ReadTiles } from "./tile.ts";
 
-/** The root of the tree of the first `size` entries. @throws Error if a tile has another length than asked for */
+/**
+ * Returns the root of the tree of the first `size` entries. @throws Error if a tile does not have the requested length
+ */
 export async function rootHash(size: number, read: ReadTiles): Promise<Uint8Array> {
   refuseUnsafe(size, 0);
   const [root = EMPTY_ROOT] = size === 0 ? [] : await rangeHashes([{ from: 0, to: size }], size, read);
@@ -11,8 +13,8 @@ export async function rootHash(size: number, read: ReadTiles): Promise<Uint8Arra
 }
 
 /**
- * The hashes from the entry's neighbor up to the root's child (RFC 6962, section 2.1.1).
- * @throws Error if the tree has no such entry, or a tile has another length than asked for
+ * Returns the hashes from the entry's neighbor up to the root's child (RFC 6962, section 2.1.1).
+ * @throws Error if the tree has no such entry, or a tile does not have the requested length
  */
 export async function inclusionProof(index: number, size: number, read: ReadTiles): Promise<readonly Uint8Array[]> {
   refuseUnsafe(index, 0);
@@ -29,9 +31,9 @@ export async function inclusionProof(index: number, size: number, read: ReadTile
 }
 
 /**
- * Proof that the tree of `oldSize` entries is the beginning of the tree of `newSize` (RFC 6962, section 2.1.2); empty for
- * trees of the same size and for the beginning without entries.
- * @throws Error if the old tree is the larger one, or a tile has another length than asked for
+ * Returns the proof that the tree of `oldSize` entries is the beginning of the tree of `newSize` (RFC 6962, section
+ * 2.1.2); empty for trees of the same size and for an empty old tree.
+ * @throws Error if the old tree is larger, or a tile does not have the requested length
  */
 export async function consistencyProof(
   oldSize: number,
@@ -50,7 +52,7 @@ export async function consistencyProof(
     ranges.push(oldSize <= middle ? right : left);
     range = oldSize <= middle ? left : right;
   }
-  // Who asks knows the root of the old tree, so it is left out where it is a part of the new one.
+  // The verifier has the root of the old tree, so it is omitted if it is part of the new one.
   if (range.from !== 0) ranges.push(range);
   return rangeHashes(ranges.reverse(), newSize, read);
 }
@@ -58,7 +60,7 @@ export async function consistencyProof(
 export interface Inclusion {
   readonly index: number;
   readonly size: number;
-  /** The entry's hash. */
+  /** The hash of the entry. */
   readonly leaf: Uint8Array;
   readonly root: Uint8Array;
   readonly proof: readonly Uint8Array[];
@@ -81,7 +83,7 @@ export function verifyInclusion({ index, size, leaf, root, proof }: Inclusion): 
   }
   if (last !== 0) throw new Refusal("inclusion_mismatch", "the inclusion proof has fewer hashes than the tree levels");
   if (!sameBytes(hash, root))
-    throw new Refusal("inclusion_mismatch", `the inclusion proof leads from entry ${index} to another root`);
+    throw new Refusal("inclusion_mismatch", `the inclusion proof leads from entry ${index} to a different root`);
 }
 
 export interface Consistency {
@@ -108,7 +110,7 @@ export function verifyConsistency({ oldSize, oldRoot, newSize, newRoot, proof }:
   let position = oldSize - 1;
   let last = newSize - 1;
   while (position % 2 === 1) [position, last] = [half(position), half(last)];
-  // Where the old tree is one perfect subtree, its root begins the proof without standing in it.
+  // If the old tree is one perfect subtree, its root begins the proof but is not included in it.
   const [first = oldRoot, ...rest] = position === 0 ? [oldRoot, ...proof] : proof;
   if (position !== 0 && proof.length === 0) refuse("the consistency proof is empty");
   let older = first;
@@ -123,8 +125,8 @@ export function verifyConsistency({ oldSize, oldRoot, newSize, newRoot, proof }:
     [position, last] = [half(position), half(last)];
   }
   if (last !== 0) refuse("the consistency proof has fewer hashes than the tree levels");
-  if (!sameBytes(older, oldRoot)) refuse(`the consistency proof leads to another root at size ${oldSize}`);
-  if (!sameBytes(newer, newRoot)) refuse(`the consistency proof leads to another root at size ${newSize}`);
+  if (!sameBytes(older, oldRoot)) refuse(`the consistency proof leads to a different root at size ${oldSize}`);
+  if (!sameBytes(newer, newRoot)) refuse(`the consistency proof leads to a different root at size ${newSize}`);
 }
 
 const half = (value: number): number => Math.floor(value / 2);

@@ -2,18 +2,18 @@ import { quote, Refusal } from "../refusal.ts";
 import { concatBytes, fromBase64, toBase64, toHex } from "./base64.ts";
 import { sha256 } from "./hash.ts";
 
-/** The signature types of C2SP signed-note that are known here, by what they are for. */
+/** The supported signature types of C2SP signed-note, by purpose. */
 export const NOTE_TYPE = { ed25519: 0x01, cosignature: 0x04, mlDsa44: 0x06 } as const;
 export type NoteType = (typeof NOTE_TYPE)[keyof typeof NOTE_TYPE];
 
-/** Bytes in the public key of each type. */
+/** The size of each type's public key, in bytes. */
 const KEY_SIZE: Readonly<Record<NoteType, number>> = { 1: 32, 4: 32, 6: 1312 };
 
-/** A key for signed notes: what a `vkey` says. */
+/** A key for signed notes: the contents of a `vkey`. */
 export interface VerifierKey {
   /** A log's origin or a witness's name. */
   readonly name: string;
-  /** The key ID: 8 lower-case hex digits. */
+  /** The key ID: 8 lowercase hex digits. */
   readonly id: string;
   readonly type: NoteType;
   readonly publicKey: Uint8Array;
@@ -21,14 +21,17 @@ export interface VerifierKey {
   readonly vkey: string;
 }
 
-/** A name has neither white space of any script, nor a plus, nor a control character. */
+/** Returns whether a name is free of white space of any script, plus signs, and control characters. */
 export const isKeyName = (name: string): boolean => name.isWellFormed() && /^[^\s\u0085+\p{Cc}]+$/u.test(name);
 
-/** The key ID as C2SP signed-note recommends it: 8 hex digits of SHA-256 over name, newline, type and public key. */
+/**
+ * Returns the key ID as C2SP signed-note recommends it: 8 hex digits of SHA-256 over name, newline, type, and public
+ * key.
+ */
 const keyId = (name: string, type: NoteType, publicKey: Uint8Array): string =>
   toHex(sha256(concatBytes(new TextEncoder().encode(`${name}\n`), Uint8Array.of(type), publicKey)).subarray(0, 4));
 
-/** @throws Refusal `malformed_vkey` for a name or a length that is none */
+/** @throws Refusal `malformed_vkey` for an invalid name or key length */
 export function verifierKey(name: string, type: NoteType, publicKey: Uint8Array): VerifierKey {
   if (!isKeyName(name)) throw new Refusal("malformed_vkey", `${quote(name)} is not a key name: no spaces and no plus`);
   if (publicKey.length !== KEY_SIZE[type])
@@ -38,8 +41,8 @@ export function verifierKey(name: string, type: NoteType, publicKey: Uint8Array)
 }
 
 /**
- * Reads a vkey, like `example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k`.
- * @throws Refusal `malformed_vkey`, or `unsupported_signature_type` for a type that is not checked here
+ * Parses a vkey, such as `example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k`.
+ * @throws Refusal `malformed_vkey`, or `unsupported_signature_type` for an unsupported type
  */
 export function parseVerifierKey(vkey: string): VerifierKey {
   const [, name = "", id = "", encoded = ""] = /^([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(vkey) ?? [];
@@ -50,7 +53,7 @@ export function parseVerifierKey(vkey: string): VerifierKey {
   if (type === undefined || !isNoteType(type))
     throw new Refusal(
       "unsupported_signature_type",
-      `the vkey of ${quote(name)} has signature type ${type}, not 1, 4 or 6`,
+      `the vkey of ${quote(name)} has signature type ${type}, not 1, 4, or 6`,
     );
   const key = verifierKey(name, type, bytes.subarray(1));
   if (key.id !== id) throw new Refusal("malformed_vkey", `the key ID of ${quote(name)} is ${key.id}, not ${id}`);

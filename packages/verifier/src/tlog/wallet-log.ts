@@ -3,13 +3,13 @@ import { isObject, type Json, type JsonObject } from "../strict-json.ts";
 import { type AnyEntry, isKnown } from "./entry.ts";
 
 /**
- * Tests whose FAIL says nothing about the wallet. A stock client signs the lifetime that a 402 asks for, and a signature
- * does not show whose 402 that was: a shop can quote the suite's price to our address with a long timeout and forward
- * the payment.
+ * Tests whose FAIL does not count against the wallet. A stock client signs the lifetime that a 402 requests, and a
+ * signature does not show whose 402 that was: a shop can quote the suite's price to our address with a long timeout and
+ * forward the payment.
  */
 export const UNATTRIBUTED_FAILS: readonly string[] = ["suite"];
 
-/** What a monitor notes of an entry about a certificate. */
+/** A monitor's note on an entry about a certificate. */
 export type Noted =
   | {
       readonly type: "certificate";
@@ -22,16 +22,16 @@ export type Noted =
       readonly valid_until: string;
     }
   | { readonly type: "reversal"; readonly index: number; readonly id: string }
-  /** Of a type that the monitor did not know: it may be about any wallet. */
+  /** An entry of a type that the monitor did not know, which may be about any wallet. */
   | { readonly type: "unknown"; readonly index: number; readonly id: string; readonly entry_type: string };
 
-/** What the log says of one certificate. */
+/** The log's facts about one certificate. */
 export type LoggedCertificate = Omit<Extract<Noted, { type: "certificate" }>, "type"> & {
-  /** The index of its reversal. */
+  /** The index of the entry that reversed it, or null. */
   readonly reversed: number | null;
 };
 
-/** What a genuine entry says about a certificate, or null if it is known to be about something else. */
+/** Returns the note on a genuine entry, or null if it is known not to be about a certificate. */
 export function noteOf(entry: AnyEntry, document: JsonObject): Noted | null {
   const { type, index, id } = entry;
   if (!isKnown(entry)) return { type: "unknown", index, id, entry_type: type };
@@ -51,11 +51,11 @@ export function noteOf(entry: AnyEntry, document: JsonObject): Noted | null {
   };
 }
 
-/** What is noted of a wallet. */
+/** A wallet's entries. */
 export interface WalletEntries {
   /** In the order of the log. */
   readonly certificates: readonly LoggedCertificate[];
-  /** Entries whose meaning the monitor did not know. */
+  /** Entries of types that the monitor did not know. */
   readonly unknown: readonly { readonly index: number; readonly entry_type: string }[];
 }
 
@@ -77,11 +77,11 @@ export async function entriesOf(wallet: string, notes: AsyncIterable<Noted> | It
 
 const counts = ({ product, verdict, valid_until, reversed }: LoggedCertificate, at: Date): boolean =>
   reversed === null &&
-  // A time that cannot be read has not passed.
+  // A time that cannot be parsed has not passed.
   !(Date.parse(valid_until) <= at.getTime()) &&
   (verdict === "pass" || !UNATTRIBUTED_FAILS.includes(product));
 
-/** What a verification record (`certs`) or a credential (`conformance`) says of a wallet. */
+/** The contents of a wallet's verification record (`certs`) or credential (`conformance`). */
 export interface WalletRecord {
   readonly wallet: string;
   readonly isVerified: boolean;
@@ -89,9 +89,9 @@ export interface WalletRecord {
 }
 
 /**
- * What a record hides, by the log: a FAIL that counts and is not listed, or beside which the wallet is called verified; another
- * result; one that counts in the list and was reversed; or one that is listed twice. A PASS may be missing, since a list has
- * an end.
+ * Returns the contradictions between a record and the log: a FAIL that counts but is not listed, or despite which the
+ * wallet is called verified; a different result; a reversed certificate that still counts in the list; or one that is
+ * listed twice. A PASS may be missing, because the list is limited in length.
  */
 export function hiddenBy(
   { listed, isVerified }: Pick<WalletRecord, "listed" | "isVerified">,
@@ -103,15 +103,17 @@ export function hiddenBy(
     const [shown, ...more] = listed.filter((entry) => entry.id === id);
     const name = `${quote(product)} ${quote(verdict)}, certificate ${quote(id)}, entry ${index}`;
     const isAgainst = verdict !== "pass" && counts(one, at);
-    if (shown === undefined) return isAgainst ? [`${name} is left out`] : [];
+    if (shown === undefined) return isAgainst ? [`${name} is omitted`] : [];
     if (more.length > 0) return [`${name} is listed ${more.length + 1} times`];
     if (shown.result !== verdict) return [`${name} is listed as ${quote(shown.result)}`];
-    if (isAgainst && isVerified) return [`${name} counts, and the wallet is called verified`];
-    return shown.fresh === true && reversed !== null ? [`${name} counts there, and entry ${reversed} reversed it`] : [];
+    if (isAgainst && isVerified) return [`${name} counts, but the wallet is called verified`];
+    return shown.fresh === true && reversed !== null
+      ? [`${name} counts in the record, but entry ${reversed} reversed it`]
+      : [];
   });
 }
 
-/** What a record says; null if it is neither a verification record nor a credential. */
+/** Returns the contents of a record; null if it is not a verification record or a credential. */
 export function listIn(record: Json): WalletRecord | null {
   if (!isObject(record)) return null;
   const { credentialSubject } = record;

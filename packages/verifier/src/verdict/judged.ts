@@ -1,9 +1,9 @@
-/** A condition of a claim is true, false or unknown. */
+/** A condition of a claim is true, false, or unknown. */
 export type ConditionResult = "true" | "false" | "unknown";
 
 export type Verdict = "release" | "refund" | "escalate";
 
-/** One judged condition. `reason` says why in one stable word. */
+/** One judged condition. `reason` is one stable word. */
 export interface JudgedCondition {
   readonly condition: string;
   readonly expected: string | number;

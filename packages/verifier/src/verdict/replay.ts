@@ -8,24 +8,24 @@ import { judgeOfferBreach } from "./v2/offer-breach.ts";
 import { parseEvidence } from "./v2/parse-evidence.ts";
 import { checkSignatures, type FoundKey } from "./v2/signatures.ts";
 
-/** What a verdict says, and what follows from the evidence in it. */
+/** A verdict as stated, and the verdict that follows from its evidence. */
 export interface VerdictReplay {
-  /** The verdict and all its conditions follow from its evidence. */
+  /** Whether the verdict and all its conditions follow from its evidence. */
   readonly same: boolean;
   readonly stated: Verdict;
   readonly computed: Verdict;
   readonly conditions: readonly JudgedCondition[];
-  /** What the document says otherwise, in a sentence each. */
+  /** The differences, one sentence each. */
   readonly differences: readonly string[];
 }
 
 const VERDICTS = ["release", "refund", "escalate"];
 
 /**
- * Decides a verdict of the category `offer-breach` again, from the evidence that it publishes: the offer and the
- * receipt, the key that the seller's host listed, and the transfers. Signatures are checked once more. Nothing is
- * fetched: that the key was listed and the transaction is final is for the host and the chain to show.
- * @throws InputError for what is not such a verdict
+ * Recomputes a verdict of the category `offer-breach` from its published evidence: the offer and the receipt, the key
+ * that the seller's host listed, and the transfers. Signatures are checked again. Nothing is fetched: ask the host
+ * whether it listed the key, and the chain whether the transaction is final.
+ * @throws InputError if it is not such a verdict
  */
 export async function replayVerdict(source: string | Uint8Array): Promise<VerdictReplay> {
   const document = readVerdict(source);
@@ -38,7 +38,7 @@ export async function replayVerdict(source: string | Uint8Array): Promise<Verdic
   const differences = [
     ...(document.conditions_sha256 === conditionsSha256
       ? []
-      : [`conditions_sha256 is ${quote(document.conditions_sha256)}, that of the claim is ${conditionsSha256}`]),
+      : [`conditions_sha256 is ${quote(document.conditions_sha256)}, the claim's is ${conditionsSha256}`]),
     ...(stated === verdict ? [] : [`the verdict is ${stated}, the evidence gives ${verdict}`]),
     ...differencesOf(
       facts.filter(({ fact }) => fact === "condition"),
@@ -48,13 +48,13 @@ export async function replayVerdict(source: string | Uint8Array): Promise<Verdic
   return { same: differences.length === 0, stated, computed: verdict, conditions, differences };
 }
 
-/** The key that the verdict says was listed, or why it says there was none. */
+/** Returns the listed key according to the verdict, or the reason why there was none. */
 function recordedKey({ signatures }: OfferBreachEvidence, kind: "offer" | "receipt"): FoundKey {
   const found = signatures.find(({ of }) => of === kind);
   return found?.key ?? (found?.reason === "no_document" ? "no_document" : "not_listed");
 }
 
-/** SHA-256 of the RFC 8785 form of the category and the conditions as submitted, in lower-case hex. */
+/** Returns the SHA-256 of the RFC 8785 form of the category and the conditions as submitted, in lowercase hex. */
 function hashOf({ offer, receipt, settlement }: OfferBreachClaim): string {
   const conditions = { offer, settlement: { ...settlement }, ...(receipt && { receipt }) };
   const bytes = sha256(new TextEncoder().encode(jcs({ category: "offer-breach", conditions })));
@@ -68,7 +68,7 @@ function readVerdict(source: string | Uint8Array): JsonObject {
   const { category, policy_version: version, verdict } = document;
   if (category !== "offer-breach" || version !== 2)
     throw new InputError(
-      `The verdict is about ${quote(category)} by version ${quote(version)}; only offer-breach by version 2 can be decided again from its evidence alone.`,
+      `The verdict is about ${quote(category)} by version ${quote(version)}; only offer-breach by version 2 can be recomputed from its evidence alone.`,
     );
   if (!VERDICTS.includes(String(verdict)))
     throw new InputError(`The verdict is ${quote(verdict)}; expected one of ${VERDICTS.join(", ")}.`);
@@ -88,11 +88,13 @@ function differencesOf(stated: readonly JsonObject[], computed: readonly JudgedC
   const names = [...new Set([...stated, ...computed].map(({ condition }) => String(condition)))];
   return names.flatMap((name) => {
     const [one, other] = [stated, computed].map((all) => all.find(({ condition }) => condition === name));
-    return told(one) === told(other) ? [] : [`${quote(name)} is ${told(one)}, the evidence gives ${told(other)}`];
+    return describe(one) === describe(other)
+      ? []
+      : [`${quote(name)} is ${describe(one)}, the evidence gives ${describe(other)}`];
   });
 }
 
-const told = (judged: JsonObject | JudgedCondition | undefined): string =>
+const describe = (judged: JsonObject | JudgedCondition | undefined): string =>
   judged === undefined
     ? "missing"
     : [judged.result, judged.reason, judged.expected, judged.observed].map((value) => quote(value)).join(" ");

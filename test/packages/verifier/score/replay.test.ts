@@ -150,7 +150,7 @@ describe("the command", () => {
     expect(raised.code).toBe(1);
     expect(raised.text).toMatch(/^DIFFERS: /);
     expect(raised.text).toContain(
-      `  "score": the record says 100, its facts give ${document.score}\n  "tier": the record says "A"`,
+      `  "score": the record has 100, its facts give ${document.score}\n  "tier": the record has "A"`,
     );
     expect(await run("one-of-two.json")).toMatchObject({
       code: 1,

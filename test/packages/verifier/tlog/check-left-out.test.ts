@@ -63,7 +63,7 @@ async function startService(first: FolderLog, certs: readonly object[]) {
 describe("a record compared with the log of its wallet", () => {
   test.each<[string, readonly object[], object]>([
     ["shows everything", HONEST, { state: "nothing", hidden: [], entries: 10 }],
-    ["leaves out a FAIL", [listed(0, "pass")], { state: "hidden", reason: expect.stringMatching(/cert-1.*left out/) }],
+    ["leaves out a FAIL", [listed(0, "pass")], { state: "hidden", reason: expect.stringMatching(/cert-1.*omitted/) }],
     ["is empty", [], { state: "hidden" }],
     [
       "lists a FAIL as a PASS first",
@@ -172,9 +172,9 @@ describe("a record compared with the log of its wallet", () => {
     const others = parsePolicy(service.policyText.replace(service.url, "https://other.example"));
     await states({ policy: others }, /names no log of http/);
     await states({ fetchRecord: async () => JSON.stringify({ wallet: "0xother", certs: [] }) }, /is about "0xother"/);
-    await states({ fetchRecord: async () => "{}" }, /neither a verification record nor a credential/);
+    await states({ fetchRecord: async () => "{}" }, /not a verification record or a credential/);
     service.log = logOf(10, { ...LOG, 7: entry(7, { type: "gift" }) });
-    await states({}, /Entry 7 is of a type that is not known here: "gift"/);
+    await states({}, /Entry 7 has a type unknown to this version: "gift"/);
     service.answer = () => true;
     await states({ timeoutMs: 300 }, /TimeoutError|timeout|could not be read in 0.3 seconds/);
   });

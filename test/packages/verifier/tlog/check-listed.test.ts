@@ -75,7 +75,7 @@ test("Certificates that count are proven, with supplied and with served proofs",
     proofs: [await log.proof(0)],
     fetchProof,
   });
-  expect(report).toMatchObject({ state: "proven", reason: expect.stringMatching(/witnessed as the policy asks/) });
+  expect(report).toMatchObject({ state: "proven", reason: expect.stringMatching(/witnessed as the policy requires/) });
   expect(report.entries).toMatchObject([
     { certificate: ids[0], log: "trust.example/log", index: 0 },
     { certificate: ids[1], index: 1, witnesses: [{ name: "one", at: "2026-09-21T14:13:20.000Z" }, { name: "two" }] },
@@ -120,7 +120,7 @@ describe("an invalid proof", () => {
       /entry_mismatch.*it is about "0+5"/,
     ],
     ["for another record, served", async () => answer(await log.proof(5)), /entry_mismatch.*it is about "0+5"/],
-    ["for another wallet", async () => ({ wallet: `0x${"b2".repeat(20)}` }), /it is of the wallet/],
+    ["for another wallet", async () => ({ wallet: `0x${"b2".repeat(20)}` }), /it belongs to the wallet/],
     [
       "with another result than listed",
       async () => ({ certificates: [listed(0, { result: "fail" })] }),
@@ -176,6 +176,6 @@ test("For a long list, ten proofs are requested and the other certificates are n
   expect(report.entries).toHaveLength(10);
   expect(report).toMatchObject({
     state: "absent",
-    reason: expect.stringMatching(/0{15}a: not asked for.*0{15}d: not/),
+    reason: expect.stringMatching(/0{15}a: not fetched.*0{15}d: not/),
   });
 });

@@ -83,7 +83,7 @@ describe("a record with its proof", () => {
   test.each<[string, () => Promise<string>, object, RegExp]>([
     ["has another verdict", () => logOf(6).proof(2), { ...RECORD, verdict: "fail" }, /differ in verdict/],
     ["has another id", () => logOf(6).proof(2), { ...RECORD, id: "c2" }, /it is about "c1"/],
-    ["is another document than the logged one", () => logOf(6).proof(3), RECORD, /another one/],
+    ["is another document than the logged one", () => logOf(6).proof(3), RECORD, /a different one/],
     ["is logged under another index", () => logOf(6, { 2: entry(1) }).proof(2), RECORD, /names the index 1/],
     [
       "is signed by a stranger",
@@ -151,17 +151,17 @@ describe("the monitor", () => {
     await writeFile(join(folder, "old"), await logOf(257, { 9: entry(9, { id: "c9" }) }).checkpoint());
     expect(await run("consistency", "files/checkpoint", "--old", "old", "--tiles", "files")).toMatchObject({
       code: 1,
-      text: expect.stringMatching(/another root at size 257/),
+      text: expect.stringMatching(/a different root at size 257/),
     });
   });
 
   const other = { 1: entry(1, { id: "other" }) };
   test.each<[string, FolderLog, RegExp]>([
-    ["a longer fork", logOf(9, other), /FORK: .*another root at size 5/],
+    ["a longer fork", logOf(9, other), /FORK: .*a different root at size 5/],
     ["a fork of the same size", logOf(5, other), /FORK: .*two trees of 5 entries/],
     ["a shorter fork", logOf(3, other), /FORK: /],
     ["a wrong index", logOf(7, { 6: entry(5) }), /entry 6: it names the index 5/],
-    ["an unknown version", logOf(7, { 6: entry(6, { version: 2 }) }), /entry 6: .*its version is 2.*updated/],
+    ["an unknown version", logOf(7, { 6: entry(6, { version: 2 }) }), /entry 6: .*its version is 2.*update/],
     ["a malformed type", logOf(7, { 6: entry(6, { type: "Gift\n" }) }), /entry 6: .*its type is/],
     [
       "a stranger's entry of a newer type",
@@ -221,7 +221,7 @@ describe("the monitor", () => {
   test("Unreadable files are not a fork and exit with 2", async () => {
     await beginAt(5);
     const missing = await monitor(logOf(8), (at) => rm(join(at, "tile/entries"), { recursive: true }));
-    expect(missing).toMatchObject({ code: 2, text: expect.stringMatching(/tile\/entries\/000\.p\/8 is not there/) });
+    expect(missing).toMatchObject({ code: 2, text: expect.stringMatching(/tile\/entries\/000\.p\/8 does not exist/) });
     await beginAt(5);
     const whole = await readFile(join(folder, "state.json"), "utf8");
     const root = JSON.parse(whole).root as string;
@@ -323,12 +323,12 @@ describe("the log's entries about a wallet", () => {
   test.each<[string, readonly object[], readonly RegExp[]]>([
     ["lists all of them", [listed(0, "pass"), listed(1, "fail")], []],
     ["leaves out a PASS and FAILs that do not count, are over, or were reversed", [listed(1, "fail")], []],
-    ["leaves out a FAIL", [listed(0, "pass")], [/"retry" "fail", certificate "cert-1", entry 1 is left out/]],
+    ["leaves out a FAIL", [listed(0, "pass")], [/"retry" "fail", certificate "cert-1", entry 1 is omitted/]],
     ["shows a FAIL as a PASS", [listed(1, "pass")], [/cert-1.*is listed as "pass"/]],
     [
       "counts a reversed certificate",
       [listed(1, "fail"), listed(6, "pass")],
-      [/cert-6.*counts there, and entry 7 reversed it/],
+      [/cert-6.*counts in the record, but entry 7 reversed it/],
     ],
   ])("A record that %s hides: %j %j", async (_, certs, hidden) => {
     const { code, report } = await ask(certs);
@@ -380,9 +380,11 @@ describe("the log's entries about a wallet", () => {
     // Truncated notes would otherwise hide the certificate.
     for (const cut of [0, whole.indexOf("\n") + 1, whole.length - 9, whole.lastIndexOf("\n", whole.length - 2) + 1]) {
       await writeFile(wallets, whole.slice(0, cut));
-      const isCut = expect.stringMatching(/was cut or changed\. Remove it and the state/);
+      const isCut = expect.stringMatching(/truncated or changed since .* Remove it and the state/);
       expect([cut, await once(at, state, "--wallets", wallets)]).toEqual([cut, { code: 2, text: isCut }]);
-      await expect(checkLog(["wallet", WALLET, "--state", state, "--wallets", wallets])).rejects.toThrow(/was cut or/);
+      await expect(checkLog(["wallet", WALLET, "--state", state, "--wallets", wallets])).rejects.toThrow(
+        /was truncated or/,
+      );
     }
     await writeFile(wallets, whole);
     const refused = await once(at, state, "--wallets", newFile());
@@ -390,7 +392,7 @@ describe("the log's entries about a wallet", () => {
     const unnoted = newFile();
     await once(first, unnoted);
     const between = await once(at, unnoted, "--wallets", newFile());
-    expect(between).toMatchObject({ code: 2, text: expect.stringMatching(/followed to entry 5 without notes/) });
+    expect(between).toMatchObject({ code: 2, text: expect.stringMatching(/monitored up to entry 5 without notes/) });
     await expect(checkLog(["wallet", WALLET, "--state", unnoted, "--wallets", wallets])).rejects.toThrow(
       /without --wallets/,
     );

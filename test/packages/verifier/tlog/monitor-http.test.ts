@@ -116,7 +116,7 @@ describe("a log that is monitored over HTTP", () => {
     answer = sign({ type: "Large", about: "y".repeat(20_000) });
     expect(await once(url, newFile())).toMatchObject({
       code: 1,
-      text: expect.stringMatching(/entry 6: .*another sha256/),
+      text: expect.stringMatching(/entry 6: .*a different sha256/),
     });
     answer = { ...large, about: "y" };
     expect(await once(url, newFile())).toMatchObject({ code: 1, text: expect.stringMatching(/entry 6: /) });
@@ -137,7 +137,7 @@ describe("a log that is monitored over HTTP", () => {
     await log.write(at);
     const trust = ["--policy", join(folder, "policy.txt"), "--jwks", join(folder, "jwks.json"), "--once"];
     expect(await saidBy(() => monitorLog([at, ...trust, "--issuer", url]))).toMatchObject({ code: 0 });
-    const unnamed = { code: 2, text: expect.stringMatching(/a folder does not have it: add --issuer/) };
+    const unnamed = { code: 2, text: expect.stringMatching(/a folder does not include it: add --issuer/) };
     expect(await saidBy(() => monitorLog([at, ...trust]))).toMatchObject(unnamed);
   });
 
@@ -156,7 +156,7 @@ describe("a log that is monitored over HTTP", () => {
       expect([known, outcome.code, outcome.text]).toEqual([
         known,
         2,
-        expect.stringMatching(/^the log has something else/),
+        expect.stringMatching(/^the log's address does not serve a checkpoint/),
       ]);
       show(logOf(9));
       expect(await once(url, state)).toMatchObject({ code: 0 });
@@ -168,7 +168,7 @@ describe("a log that is monitored over HTTP", () => {
     const { url } = await serve(logOf(9, other), signed);
     expect(await once(url, newFile())).toMatchObject({
       code: 1,
-      text: expect.stringMatching(/inclusion_mismatch.*do not make the root/),
+      text: expect.stringMatching(/inclusion_mismatch.*do not produce the root/),
     });
   });
 

@@ -1,34 +1,34 @@
 import type { JsonObject } from "../../strict-json.ts";
 
-/** Whether a signed offer or receipt is the seller's. Only `valid` says so. */
+/** Whether a signed offer or receipt is the seller's. It is only for `valid`. */
 export type SignatureReason =
   | "valid"
-  /** The JWS names a key of another host than the resource's, or of none. */
+  /** The JWS names a key of a host other than the resource's, or of none. */
   | "other_host"
-  /** The header of the JWS has more than alg, kid and typ, or an algorithm that the key is not for. */
+  /** The header of the JWS has members other than alg, kid, and typ, or an algorithm that does not fit the key. */
   | "header"
   /** The seller's DID document could not be read. */
   | "no_document"
-  /** It does not list the key. */
+  /** The DID document does not list the key. */
   | "not_listed"
   | "bad_signature"
-  /** An EIP-712 signature by another account than the offer's payTo. */
+  /** An EIP-712 signature by an account other than the offer's payTo. */
   | "not_by_payee"
-  /** The receipt has another format than the offer, or names another seller's key. */
+  /** The receipt has a different format from the offer, or names another seller's key. */
   | "other_signer";
 
-/** Who has to have signed, and whether they did. As published in a verdict. */
+/** The required signer, and whether it signed, as published in a verdict. */
 export interface SignatureFact {
   readonly fact: "signature";
   readonly of: "offer" | "receipt";
-  /** A did:web identifier, or an account in lower case; null if the JWS names neither. */
+  /** A did:web identifier, or an account in lowercase; null if the JWS names neither. */
   readonly signer: string | null;
-  /** The public JWK that the DID document listed. Null for EIP-712, and where there is none. */
+  /** The public JWK that the DID document listed. Null for EIP-712, and if no key was found. */
   readonly key: JsonObject | null;
   readonly reason: SignatureReason;
 }
 
-/** What a chain shows of a transaction. Only `final` carries a block. */
+/** A transaction as the chain shows it. Only `final` has a block. */
 export interface TransactionFact {
   readonly fact: "transaction";
   readonly network: string;
@@ -46,21 +46,21 @@ export interface TransactionFact {
   readonly time: number | null;
 }
 
-/** A transfer of USDC by the claimant to somebody else, of more than nothing, in a final transaction. */
+/** A nonzero transfer of USDC from the claimant to another account, in a final transaction. */
 export interface TransferFact {
   readonly fact: "transfer";
   readonly network: string;
-  /** In its block. */
+  /** The index in its block. */
   readonly log_index: number;
-  /** Addresses in lower case. */
+  /** Addresses in lowercase. */
   readonly asset: string;
   readonly from: string;
   readonly to: string;
-  /** Atomic units, as decimal digits. */
+  /** Atomic units, in decimal digits. */
   readonly value: string;
-  /** Made by an EIP-3009 authorization of `from`. */
+  /** Whether it was made by an EIP-3009 authorization of `from`. */
   readonly by_authorization: boolean;
-  /** Whether `to` has code, as an escrow has. Null if the nodes did not show it. */
+  /** Whether `to` has code, as an escrow does. Null if the nodes did not show it. */
   readonly to_has_code: boolean | null;
 }
 
@@ -71,23 +71,23 @@ export interface OfferBreachClaim {
   readonly settlement: { readonly network: string; readonly transaction: string };
 }
 
-/** All that a verdict on an offer's breach rests on. */
+/** The complete evidence of a verdict on the breach of an offer. */
 export interface OfferBreachEvidence extends OfferBreachClaim {
-  /** Who paid for the verdict, in lower case. */
+  /** The wallet that paid for the verdict, in lowercase. */
   readonly claimant: string;
   readonly signatures: readonly SignatureFact[];
   readonly transactions: readonly TransactionFact[];
   readonly transfers: readonly TransferFact[];
-  /** The id of the verdict that has decided this transfer before; null if none has. */
+  /** The id of an earlier verdict that decided this transfer; null without one. */
   readonly decidedBy: string | null;
 }
 
-/** An item of a verdict's facts on an offer's breach. */
+/** An item of a verdict's facts on the breach of an offer. */
 export type BreachFact = Readonly<Record<string, unknown>> & {
   readonly fact: "offer_breach_claim" | "signature" | "transaction" | "transfer" | "decided_before";
 };
 
-/** The claim and what was seen, as a verdict publishes it. What was not looked at is not in it. */
+/** Returns the claim and the observations as a verdict publishes them. Anything that was not examined is omitted. */
 export const factsOf = (evidence: OfferBreachEvidence): readonly BreachFact[] =>
   [
     {

@@ -2,16 +2,16 @@ import { type Payload, readStatement } from "../../offer-receipt/statement.ts";
 import type { ConditionResult, JudgedCondition, Verdict } from "../judged.ts";
 import type { OfferBreachEvidence, TransactionFact, TransferFact } from "./evidence.ts";
 
-/** The first day of version 2 of the policy (UTC): it judges no payment from before. */
+/** The first day of version 2 of the policy (UTC): it does not judge earlier payments. */
 export const EFFECTIVE_DATE_V2 = "2026-11-23";
 
-/** The networks whose transactions are read, and whether their money is worth nothing. */
+/** The networks whose transactions are read, and whether their tokens are test money. */
 export const NETWORKS_V2: Readonly<Record<string, { readonly isTest: boolean }>> = {
   "eip155:8453": { isTest: false },
   "eip155:84532": { isTest: true },
 };
 
-/** The scheme in which the payer transfers the amount to payTo; others pay a contract first. */
+/** The scheme in which the payer transfers the amount directly to payTo; others pay a contract first. */
 const SCHEME_V2 = "exact";
 
 const ADDRESS = /^0x[0-9a-f]{40}$/i;
@@ -26,15 +26,15 @@ export interface Judgment {
 
 type Judged = Pick<JudgedCondition, "expected" | "observed" | "result" | "reason">;
 
-/** All true is release, any false is refund, and anything else escalates. */
+/** Decides: all true is release, any false is refund, anything else is escalate. */
 export function decideV2(results: readonly ConditionResult[]): Verdict {
   if (results.includes("false")) return "refund";
   return results.length > 0 && results.every((result) => result === "true") ? "release" : "escalate";
 }
 
 /**
- * Judges a claim that a payment broke an offer, by the table of version 2. A term can only be false if everything before
- * it is true: who signed, who claims, what is final, and when it was paid. So evidence that is missing or forged
+ * Judges a claim that a payment broke an offer, by the table of version 2. A term can only be false if everything
+ * before it is true: who signed, who claims, what is final, and when it was paid. So missing or forged evidence
  * escalates, whatever the transfer was.
  */
 export function judgeOfferBreach(evidence: OfferBreachEvidence): Judgment {
@@ -95,7 +95,7 @@ interface Pair {
   readonly receipt: Payload | null;
 }
 
-/** The receipt has to be of this payment for this offer, as far as the formats say. */
+/** Checks that the receipt is for this payment and this offer, as far as the formats show it. */
 function judgeReceipt(evidence: OfferBreachEvidence, { offer, receipt }: Pair): Judged {
   const named = evidence.settlement.transaction;
   if (receipt === null) return unknown(named, "no_receipt");
@@ -127,13 +127,13 @@ const transactionOn = (
 interface Paid {
   readonly transfer: TransferFact | null;
   readonly reason: "no_transfer" | "several_transfers" | "final";
-  /** The transfer is as offered. */
+  /** Whether the transfer matches the offer. */
   readonly isExact: boolean;
 }
 
 /**
- * The claimant's transfer that was the payment: one that is as offered if there is any, and otherwise the only one. Of
- * several others nobody can say which it was.
+ * Returns the claimant's transfer that was the payment: one that matches the offer if there is any, and otherwise the
+ * only one. Among several that do not match, the payment cannot be identified.
  */
 function paidBy({ settlement, transfers, claimant }: OfferBreachEvidence, offer: Payload): Paid {
   const own = transfers.filter(({ network, from }) => network === settlement.network && same(from, claimant));
@@ -152,7 +152,7 @@ function paidBy({ settlement, transfers, claimant }: OfferBreachEvidence, offer:
     : { transfer: first, reason: "final", isExact };
 }
 
-/** Only exact offers are judged. What was paid under another scheme for the same URL breaks none of them. */
+/** Only exact offers are judged. A payment under another scheme for the same URL breaks none of them. */
 function judgeSettlement(
   evidence: OfferBreachEvidence,
   { reason, transfer, isExact, offer }: Paid & { readonly offer: Payload },
@@ -167,7 +167,7 @@ function judgeSettlement(
   return decidedBy === null ? truth("final", found.block, "final") : unknown("final", "decided_before", decidedBy);
 }
 
-/** Why a transfer may be a payment under another scheme than exact. A receipt names no scheme. */
+/** Returns the reason why a transfer may be a payment under a scheme other than exact. A receipt names no scheme. */
 function otherScheme({ to, to_has_code, by_authorization }: TransferFact, { payTo }: Payload): string | null {
   if (!by_authorization) return "not_by_authorization";
   if (same(to, String(payTo)) || to_has_code === false) return null;
@@ -203,8 +203,8 @@ function judgeTerms(evidence: OfferBreachEvidence, terms: Terms): Readonly<Recor
 }
 
 /**
- * Money instead of test money is a breach. The reverse has cost the payer nothing, and of a network that is not read
- * nobody can say what happened there.
+ * Judges the network: real money instead of test money is a breach. The reverse costs the payer nothing, and a network
+ * that is not read remains unknown.
  */
 function judgeNetwork(evidence: OfferBreachEvidence, offered: string): Judged {
   const { network } = evidence.settlement;
@@ -217,13 +217,13 @@ function judgeNetwork(evidence: OfferBreachEvidence, offered: string): Judged {
     : unknown(offered, "on_both_networks", network);
 }
 
-/** A stranger may name a network like a member of every object. */
+/** An untrusted name may be one that every object inherits, such as `constructor`. */
 const networkNamed = (name: string) => (Object.hasOwn(NETWORKS_V2, name) ? NETWORKS_V2[name] : undefined);
 
 const compared = (offered: string, paid: string): Judged =>
   offered === paid ? truth(offered, paid, "match") : broken(offered, paid, "mismatch");
 
-/** More than offered is a breach. Less is not: it has cost the payer nothing that the offer did not. */
+/** Judges the amount: more than offered is a breach. Less is not, because it costs the payer no more than the offer. */
 function judgeAmount({ offer, transfer: { value } }: Terms): Judged {
   const amount = String(offer.amount);
   if (value === amount) return truth(amount, value, "match");
@@ -238,7 +238,7 @@ function unjudged({ network, asset, payTo, amount }: Payload): Readonly<Record<T
 const lower = (text: string): string => text.toLowerCase();
 const same = (one: string, other: string): boolean => lower(one) === lower(other);
 
-/** Text from strangers as published: printable ASCII, truncated. */
+/** Untrusted text as published: printable ASCII, truncated. */
 const shown = (value: unknown): string =>
   String(value)
     .slice(0, 120)

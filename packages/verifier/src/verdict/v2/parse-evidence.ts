@@ -3,8 +3,8 @@ import { isObject, type Json, type JsonObject } from "../../strict-json.ts";
 import type { OfferBreachEvidence, SignatureFact, TransactionFact, TransferFact } from "./evidence.ts";
 
 /**
- * The evidence in the facts of a verdict on an offer's breach.
- * @throws InputError if a fact that a verdict rests on is missing or has another form
+ * Returns the evidence in the facts of a verdict on the breach of an offer.
+ * @throws InputError if a required fact is missing or has another form
  */
 export function parseEvidence(facts: readonly JsonObject[]): OfferBreachEvidence {
   const named = (name: string) => facts.filter(({ fact }) => fact === name);
@@ -30,7 +30,7 @@ export function parseEvidence(facts: readonly JsonObject[]): OfferBreachEvidence
 
 function text(value: Json | undefined, name: string): string {
   if (typeof value === "string") return value;
-  throw new InputError(`The verdict's ${name} is ${quote(value)}; expected a text.`);
+  throw new InputError(`The verdict's ${name} is ${quote(value)}; expected a string.`);
 }
 
 function whole(value: Json | undefined, name: string): number {

@@ -8,7 +8,7 @@ import type { JsonObject } from "../../strict-json.ts";
 import { isObject, parseStrictJson } from "../../strict-json.ts";
 import type { OfferBreachClaim, SignatureFact, SignatureReason } from "./evidence.ts";
 
-/** The key of a verification method, or why there is none. */
+/** The key of a verification method, or the reason why there is none. */
 export type FoundKey = JsonObject | "no_document" | "not_listed";
 
 /** Finds the key that a kid names. */
@@ -21,8 +21,8 @@ const HEADER = new Set(["alg", "kid", "typ"]);
 const speakerOf = ({ kid, payload }: Jws): Speaker | null => speakerFor(payload.resourceUrl, kid);
 
 /**
- * Where the key of a claim's signatures is to be found: the DID document of the resource's host. Null where no document
- * could make them valid, or where none is needed.
+ * Returns the URL of the DID document with the key of a claim's signatures, on the resource's host. Null if no document
+ * could make them valid, or if none is needed.
  */
 export function didDocumentUrl({ offer }: Pick<OfferBreachClaim, "offer">): string | null {
   const statement = readStatement("offer", offer);
@@ -31,8 +31,8 @@ export function didDocumentUrl({ offer }: Pick<OfferBreachClaim, "offer">): stri
 }
 
 /**
- * Whether the offer and the receipt are the seller's: by a key of the resource's own host (JWS), or by the account that
- * the offer pays (EIP-712); the receipt in the same way, by the same.
+ * Checks whether the offer and the receipt are the seller's: signed with a key of the resource's own host (JWS), or by
+ * the account that the offer pays (EIP-712). The receipt must have the same form and signer.
  * @param keyOf finds the key that a kid names in the host's DID document
  */
 export async function checkSignatures(claim: OfferBreachClaim, keyOf: KeyOf): Promise<readonly SignatureFact[]> {
@@ -71,13 +71,13 @@ async function checkJws(statement: Jws, signer: string | null, keyOf: KeyOf): Pr
   return found(holds ? "valid" : "bad_signature", key);
 }
 
-/** A key that is none verifies nothing. */
+/** An invalid key verifies nothing. */
 function refused(error: unknown): false {
   if (error instanceof InputError) return false;
   throw error;
 }
 
-/** Read before: it is a JSON object. */
+/** The header is a JSON object, because it was parsed before. */
 function headerOf(jws: string): JsonObject {
   const header = parseStrictJson(base64url.decode(jws.split(".")[0] ?? ""));
   return isObject(header) ? header : {};
