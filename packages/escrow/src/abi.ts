@@ -1,7 +1,7 @@
 import { parseAbi } from "viem";
 
 /**
- * What this package calls on and reads from `Escrow.sol` and `ArbiterOperator.sol`, and the errors of
+ * The functions and events of `Escrow.sol` and `ArbiterOperator.sol` that this package uses, and the errors of
  * base/commerce-payments below the latter. Amounts are atomic units of USDC, times unix seconds.
  */
 export const escrowAbi = parseAbi([
@@ -39,10 +39,10 @@ export const escrowAbi = parseAbi([
   "error TokenCollectionFailed()",
 ]);
 
-/** What the escrow of base/commerce-payments says when a payer takes a payment back itself. */
+/** The event of base/commerce-payments' escrow when a payer reclaims a payment. */
 export const commercePaymentsAbi = parseAbi([
   "event PaymentReclaimed(bytes32 indexed paymentInfoHash, uint256 amount)",
 ]);
 
-/** The two names of the token's EIP-712 domain. */
+/** The two parts of the token's EIP-712 domain. */
 export const tokenAbi = parseAbi(["function name() view returns (string)", "function version() view returns (string)"]);

@@ -14,33 +14,33 @@ export interface OfferedTerms {
 }
 
 export interface BuyerLimits {
-  /** The most that one payment may cost, in atomic units. */
+  /** The maximum cost of one payment, in atomic units. */
   readonly maxAmount?: bigint | undefined;
   /** The only escrow contracts trusted with money. */
   readonly escrows?: readonly Address[] | undefined;
 }
 
-/** Terms that are safe to sign, still without payer and salt. */
+/** Terms that are safe to sign, before payer and salt are set. */
 export interface AcceptableTerms {
   readonly chainId: number;
   readonly escrow: Address;
   readonly token: Token;
   readonly info: Omit<PaymentInfo, "payer" | "salt">;
-  /** What may be contested before the release; undefined for nothing. */
+  /** The conditions that may be contested before the release; undefined for none. */
   readonly contest: ContestTerms | undefined;
 }
 
-/** The longest a signed authorization may stay valid, in seconds. */
+/** The longest a signed authorization may be valid, in seconds. */
 const LONGEST_PRE_APPROVAL_SECONDS = 3600;
 /** The longest the arbiter may have to release the money, in seconds. */
 const LONGEST_AUTHORIZATION_SECONDS = 48 * 3600;
 
-/** The terms are dangerous or not understood; nothing was signed. */
+/** Thrown for terms that are dangerous or not understood; nothing was signed. */
 export class RefusedTerms extends Error {}
 
 /**
- * Reads the terms of an escrowed sale and refuses those a buyer must not sign.
- * @throws RefusedTerms naming the field, its value and what is accepted
+ * Parses the terms of an escrowed sale, and refuses those that a buyer must not sign.
+ * @throws RefusedTerms naming the field, its value, and the accepted values
  */
 export function accept(offered: OfferedTerms, limits: BuyerLimits, nowMs: number): AcceptableTerms {
   const { extra } = offered;
@@ -70,7 +70,7 @@ export function accept(offered: OfferedTerms, limits: BuyerLimits, nowMs: number
   return { chainId, escrow, token, info, contest: contestIn(extra, contestSecondsOf(info)) };
 }
 
-/** One contract has to play all three roles: a different operator or collector could send the money elsewhere. */
+/** One contract must have all three roles, because a different operator or collector could send the money elsewhere. */
 function contractOf(extra: Record<string, unknown>, { escrows }: BuyerLimits): Address {
   const escrow = address("extra.escrowAddress", extra.escrowAddress);
   for (const field of ["operatorAddress", "tokenCollector"] as const) {
@@ -83,7 +83,7 @@ function contractOf(extra: Record<string, unknown>, { escrows }: BuyerLimits): A
   return escrow;
 }
 
-/** What is offered to be contested has to be what the signature will bind. */
+/** The offered contest must be the one that the signature will bind. */
 function contestIn(extra: Record<string, unknown>, seconds: number): ContestTerms | undefined {
   if (seconds === 0)
     return extra.contest === undefined

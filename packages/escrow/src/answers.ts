@@ -17,7 +17,7 @@ export interface Challenge {
   readonly extensions: Extensions;
 }
 
-/** What x402 declares besides the terms and the settlement. */
+/** The x402 extensions of a message. */
 export type Extensions = Readonly<Record<string, unknown>>;
 
 const json = (status: number, body: unknown, headers: Record<string, string> = {}): Response =>
@@ -27,14 +27,14 @@ const json = (status: number, body: unknown, headers: Record<string, string> = {
   });
 
 /**
- * The longest `PAYMENT-REQUIRED` and `PAYMENT-RESPONSE`, in characters. nginx reads all headers of an answer into 4 KB; the
- * rest is for ours and the merchant's others.
+ * The maximum length of `PAYMENT-REQUIRED` and `PAYMENT-RESPONSE`, in characters. nginx reads all headers of a response
+ * into 4 KB; the rest is for our own and the merchant's other headers.
  */
 const LONGEST = 3_200;
-/** The characters of a text that fit with any terms. */
+/** The length of a text that fits with any terms, in characters. */
 const SHORT = 100;
 
-/** As much of the 402 as fits in its header: the terms always. The offers come first, then all of the texts. */
+/** Returns as much of the 402 as fits in its header: the terms always, then the offers, then the full texts. */
 function fitting({ accepts, url, description, error, extensions }: Challenge): { header: string; isSigned: boolean } {
   const render = (given: { url: string; description: string; error: string; extensions: Extensions }): string => {
     const resource = { url: given.url, description: given.description, mimeType: "application/json" };
@@ -56,8 +56,8 @@ function fitting({ accepts, url, description, error, extensions }: Challenge): {
 }
 
 /**
- * The 402: x402 version 2 terms in its header; its body has nothing a version 1 client could sign, but the signed offers that
- * do not fit in the header.
+ * Returns the 402: x402 version 2 terms in its header. Its body contains nothing that a version 1 client could sign,
+ * except the signed offers that do not fit in the header.
  */
 export function paymentRequired(challenge: Challenge): Response {
   const { accepts, error, extensions } = challenge;
@@ -74,19 +74,19 @@ export function paymentRequired(challenge: Challenge): Response {
 export const malformed = (error: string): Response => json(400, { error });
 export const conflict = (error: string): Response => json(409, { error });
 
-/** Nothing is known to have failed: the same header will finish what was started. */
+/** Returns a 503 for an unknown outcome: the same header will finish the purchase. */
 export const unavailable = (error: string): Response => json(503, { error }, { "retry-after": "5" });
 
-/** How a payment was settled, and what is told of it besides. */
+/** A payment's settlement, and the details reported with it. */
 export interface Paid {
   readonly offer: Offer;
   readonly payer: Address;
-  /** What the buyer needs in order to contest; null if it cannot. */
+  /** The values that the buyer needs to contest; null if it cannot. */
   readonly contest: ContestHeaders | null;
   readonly extensions: Extensions;
 }
 
-/** The merchant's response plus what became of its payment. */
+/** Returns the merchant's response with its payment's outcome in the headers. */
 export function delivered({ delivery, ...outcome }: Delivered, paid: Paid): Response {
   const answer = passedOn(delivery);
   const { headers } = answer;
@@ -99,7 +99,7 @@ export function delivered({ delivery, ...outcome }: Delivered, paid: Paid): Resp
   return answer;
 }
 
-/** What an ordinary payment bought. */
+/** Returns the response bought by an ordinary payment. */
 export function sold(
   { delivery, isReplay }: { readonly delivery: KeptDelivery; readonly isReplay: boolean },
   paid: Omit<Paid, "contest">,
@@ -110,7 +110,7 @@ export function sold(
   return answer;
 }
 
-/** A response of the handler as it is sent; one that was not charged is nothing else. */
+/** Returns a handler's response as it is sent; if nothing was charged, this is the whole response. */
 export function passedOn({ status, headers: given, body }: Delivery): Response {
   const headers = new Headers();
   for (const [name, value] of given) {
@@ -120,7 +120,7 @@ export function passedOn({ status, headers: given, body }: Delivery): Response {
   return new Response(body.length === 0 ? null : new Uint8Array(body), { status, headers });
 }
 
-/** The answer in place of a refunded response that looks like goods: nothing of it but why it is refunded. */
+/** Returns the response that replaces a refunded one that looks like goods, with only the reason for the refund. */
 export function withheld(outcome: Omit<Delivered, "type">, paid: Paid & { readonly arbiterUrl: string }): Response {
   const { id, delivery } = outcome;
   const record = `${paid.arbiterUrl}/escrow/evaluation/${id}`;
@@ -149,6 +149,6 @@ const settled = (
 function settlementHeader(transaction: Hex, { offer: { escrow, price }, payer, extensions }: Omit<Paid, "contest">) {
   const settlement = { success: true, transaction, network: networkOf(escrow), payer, amount: String(price) };
   const signed = encodeText(JSON.stringify({ ...settlement, extensions }));
-  // A receipt names the URL, which may be of any length.
+  // A receipt names the URL, which may have any length.
   return signed.length <= LONGEST ? signed : encodeText(JSON.stringify(settlement));
 }

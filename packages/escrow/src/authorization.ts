@@ -2,10 +2,10 @@ import type { Address, Hex, TypedDataDomain } from "viem";
 import { type PaymentInfo, payerAgnosticNonce } from "./payment-info.ts";
 import { type EscrowFacts, placeOf } from "./terms.ts";
 
-/** What a payer signs, an EIP-3009 authorization: atomic units, times in unix seconds. */
+/** An EIP-3009 authorization, signed by the payer: atomic units, times in unix seconds. */
 export interface Authorization {
   readonly from: Address;
-  /** Who receives the tokens: the seller, or the contract that holds them for the seller. */
+  /** The recipient of the tokens: the seller, or the contract that holds them for the seller. */
   readonly to: Address;
   readonly value: bigint;
   readonly validAfter: bigint;
@@ -24,12 +24,12 @@ const TYPES = {
   ],
 } as const;
 
-/** As much of a contract as the payer's signature binds. */
+/** The parts of a contract that the payer's signature binds. */
 export type SignedFor = Pick<EscrowFacts, "chainId" | "custody" | "collector" | "usdc">;
 
 /**
- * What the payer signs: USDC's `ReceiveWithAuthorization` (EIP-3009) to the collector, which alone can redeem it. Its
- * nonce is the hash of all terms, so the signature binds every one of them.
+ * Returns the typed data that the payer signs: USDC's `ReceiveWithAuthorization` (EIP-3009) to the collector, which
+ * alone can redeem it. Its nonce is the hash of all terms, so the signature binds every one of them.
  */
 export const authorizationOf = (escrow: SignedFor, info: PaymentInfo) => ({
   domain: {

@@ -1,4 +1,4 @@
-/** Text as base64 of its UTF-8 bytes. */
+/** Returns text as base64 of its UTF-8 bytes. */
 export const encodeText = (text: string): string => encodeBytes(new TextEncoder().encode(text));
 
 export function encodeBytes(bytes: Uint8Array): string {
@@ -7,11 +7,11 @@ export function encodeBytes(bytes: Uint8Array): string {
   return btoa(latin1);
 }
 
-/** The decoded text. @throws if it is not base64, or its bytes are not UTF-8 */
+/** Returns the decoded text. @throws if it is not base64, or its bytes are not UTF-8 */
 export const decodeText = (base64: string): string =>
   new TextDecoder("utf-8", { fatal: true }).decode(decodeBytes(base64));
 
-/** The decoded bytes. @throws if it is not base64 */
+/** Returns the decoded bytes. @throws if it is not base64 */
 export function decodeBytes(base64: string): Uint8Array {
   const latin1 = atob(base64);
   const bytes = new Uint8Array(latin1.length);

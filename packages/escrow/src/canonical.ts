@@ -1,4 +1,7 @@
-/** JSON in canonical form (RFC 8785): members sorted, no space. For what `JSON.parse` returns. */
+/**
+ * Returns JSON in canonical form (RFC 8785): sorted members, no white space. Accepts any value that `JSON.parse`
+ * returns.
+ */
 export function canonical(value: unknown): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;

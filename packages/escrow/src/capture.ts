@@ -4,17 +4,20 @@ import { override } from "./overrides.ts";
 import { ownHeaders } from "./own-headers.ts";
 
 export interface Capture {
-  /** Status, headers and body, as the handlers send them. */
+  /** Status, headers, and body, as the handlers send them. */
   readonly taken: Promise<Response>;
-  /** The handlers cannot end it any more. */
+  /** Ends the response; the handlers can no longer do so. */
   breakOff(): void;
-  /** Gives the response back as it was before, with what others have hung on it. */
+  /** Restores the response to its earlier state, including listeners that others have added. */
   release(): void;
 }
 
-/** Takes what is sent on a response, of which the client sees nothing. Once it has ended, nothing more can be sent. */
+/**
+ * Captures everything sent on a response, so that the client sees none of it. Once it has ended, nothing more can be
+ * sent.
+ */
 export function capture(response: ServerResponse): Capture {
-  // Node appends to its own lists in place.
+  // A copy, because Node appends to its lists in place.
   const before = structuredClone({ ...response.getHeaders() });
   let resolve: (answer: Response) => void = () => {};
   const taken = new Promise<Response>((settle) => {
@@ -26,7 +29,7 @@ export function capture(response: ServerResponse): Capture {
     if (sent.hasEnded) return;
     sent.hasEnded = true;
     resolve(orFailure(answer));
-    // As after any other response; not when the buyer has it, whose connection may be gone.
+    // Listeners run as after any other response; not when the buyer has it, because its connection may be gone.
     queueMicrotask(() => announce(response, events, earlier));
   };
   const finish = () => end(["finish", "close"], () => answerOf(sent));
@@ -43,7 +46,7 @@ export function capture(response: ServerResponse): Capture {
 }
 
 interface Sent {
-  /** As it was when the first byte was sent, as with every response. */
+  /** As of the first byte, as with any response. */
   head: { readonly status: number; readonly headers: Headers } | null;
   readonly chunks: Uint8Array[];
   size: number;
@@ -56,15 +59,15 @@ interface Capturing {
   readonly finish: () => void;
 }
 
-/** The members of a response that send, or that say what was sent. */
+/** The members of a response that send data, or that report what was sent. */
 function captured(response: ServerResponse, { sent, before, finish }: Capturing): Record<string, unknown> {
   const take = (chunk: unknown, encoding: unknown) => {
-    // Others may have hooked into it, to add headers.
+    // Other middleware may have hooked into it to add headers.
     if (sent.head === null) response.writeHead(response.statusCode);
     if (sent.hasEnded || (typeof chunk !== "string" && !(chunk instanceof Uint8Array))) return;
     const bytes = typeof chunk === "string" ? encoded(chunk, encoding) : new Uint8Array(chunk);
     sent.size += bytes.length;
-    // One byte too many is enough to say so.
+    // One byte too many is enough to detect it.
     if (sent.size - bytes.length <= MAX_BODY_BYTES) sent.chunks.push(bytes);
   };
   const unlessSent = (name: "setHeader" | "appendHeader" | "removeHeader" | "setHeaders") => {
@@ -81,7 +84,7 @@ function captured(response: ServerResponse, { sent, before, finish }: Capturing)
     get headersSent() {
       return sent.head !== null;
     },
-    // Sessions and compression ask by Node's own names, because they call before `writeHead`.
+    // Session and compression middleware checks Node's internal names, because it runs before `writeHead`.
     get _header() {
       return sent.head === null ? null : "HTTP/1.1";
     },
@@ -118,7 +121,7 @@ function captured(response: ServerResponse, { sent, before, finish }: Capturing)
 const headersSent = (name: string): Error =>
   Object.assign(new Error(`Cannot ${name} after the headers are sent.`), { code: "ERR_HTTP_HEADERS_SENT" });
 
-/** Headers as `writeHead` takes them: an object, or a list of names and values. */
+/** Sets headers as `writeHead` accepts them: an object, or a list of names and values. */
 function setAll(response: ServerResponse, given: object): void {
   if (!Array.isArray(given)) {
     for (const [name, value] of Object.entries(given)) response.setHeader(name, value);
@@ -140,7 +143,7 @@ const WITHOUT_BODY = new Set([204, 205, 304]);
 
 const failure = (error: string): Response => Response.json({ error }, { status: 500 });
 
-/** Node takes statuses and headers that are no HTTP. */
+/** Node accepts statuses and headers that are not valid HTTP. */
 function orFailure(answer: () => Response): Response {
   try {
     return answer();
@@ -159,7 +162,7 @@ function asHeaders(given: NodeJS.Dict<number | string | string[]>): Headers {
   return headers;
 }
 
-/** The headers that were there before, less those that the handlers have removed. */
+/** Restores the earlier headers, except those that the handlers removed. */
 function resetHeaders(response: ServerResponse, before: NodeJS.Dict<number | string | string[]>): void {
   for (const name of response.getHeaderNames()) if (!(name in before)) response.removeHeader(name);
   for (const [name, value] of Object.entries(before))
@@ -172,7 +175,7 @@ type Listeners = ReadonlyMap<string, readonly unknown[]>;
 const listenersOf = (response: ServerResponse): Listeners =>
   new Map(ENDINGS.map((event) => [event, response.rawListeners(event)]));
 
-/** Tells the listeners that have been added meanwhile, and only those. */
+/** Calls only the listeners that have been added since. */
 function announce(response: ServerResponse, events: readonly string[], earlier: Listeners): void {
   for (const event of events) {
     const left = [...(earlier.get(event) ?? [])];

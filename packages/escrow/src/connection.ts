@@ -4,14 +4,14 @@ import { override } from "./overrides.ts";
 import { MAX_READ_BYTES, MAX_REQUEST_BYTES, requestTooLarge } from "./whole-request.ts";
 
 /**
- * Reads a request's body to its end and puts it back, unless something has read it before. Returns the refusal of one that
- * is too large.
+ * Reads a request's body to its end and puts it back, unless it has been read before. Returns a refusal if it is too
+ * large.
  * @throws if the buyer hung up
  */
 export async function receiveBody(request: IncomingMessage): Promise<Response | null> {
   const chunks: unknown[] = [];
   let size = 0;
-  // A listener for `readable` would stop what another one reads.
+  // A listener for `readable` would stop another reader.
   const isRead = request.readableFlowing === true;
   while (!request.complete && !request.destroyed) {
     const chunk: unknown = isRead ? null : request.read();
@@ -40,9 +40,9 @@ const first = (request: IncomingMessage, events: readonly string[]): Promise<voi
   });
 
 /**
- * Hides the buyer's connection from the handlers of a request: if it ends, they see nothing of it.
- * @param onEnd is called if a handler itself ends the connection
- * @returns what shows it again
+ * Hides the buyer's connection from the handlers of a request, so that they do not notice its end.
+ * @param onEnd called if a handler itself ends the connection
+ * @returns a function that restores the connection
  */
 export function hideConnection(request: IncomingMessage, response: ServerResponse, onEnd: () => void): () => void {
   const socket = standIn(request.socket);
@@ -56,7 +56,7 @@ export function hideConnection(request: IncomingMessage, response: ServerRespons
   };
 }
 
-/** Looks open, with the buyer's address, and is connected to nothing. */
+/** Returns a socket that looks open, with the buyer's address, but is not connected. */
 function standIn(real: Socket): Socket {
   const { remoteAddress, remotePort, remoteFamily, localAddress, localPort, localFamily } = real;
   const { encrypted, authorized, getPeerCertificate } = real as Socket & Record<string, unknown>;
@@ -77,10 +77,10 @@ function hideFromRequest(request: IncomingMessage, socket: Socket): () => void {
   const show = override(request, {
     socket,
     client: socket,
-    // So `on-finished`, a part of Express, shares what watches the connection.
+    // Cleared, so that `on-finished`, which Express uses, does not share its watcher of the real connection.
     __onFinished: undefined,
     destroy(error?: Error & { readonly code?: unknown }) {
-      // Node's server ends the request of a connection that is gone.
+      // Node's server destroys the request when its connection is gone.
       if (error?.code !== "ECONNRESET") return destroy.call(request, error);
       reset = error;
       return request;
@@ -106,7 +106,7 @@ function hideFromResponse(response: ServerResponse, socket: Socket): () => void 
     get destroyed() {
       return socket.destroyed;
     },
-    // Node's server, of a connection that is gone.
+    // Node's server sets this when the connection is gone.
     set destroyed(value: boolean) {
       destroyed = value;
     },

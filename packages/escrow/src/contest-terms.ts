@@ -5,53 +5,53 @@ import type { PaymentInfo } from "./payment-info.ts";
 /** The longest window in which a buyer may contest, in seconds. */
 export const LONGEST_CONTEST_SECONDS = 1200;
 /**
- * What a release needs before anyone may refund the hold, in seconds: a window closes at least this long before minute
- * 30, so that nothing that a buyer says keeps the money longer.
+ * The time that a release needs before anyone may refund the hold, in seconds: a window closes at least this long
+ * before minute 30, so that a contest cannot delay the money further.
  */
 export const CONTEST_ROOM_SECONDS = 120;
-/** The most that conditions take in canonical JSON, in bytes: they travel in headers. */
+/** The maximum size of the conditions in canonical JSON, in bytes. They travel in headers. */
 export const MAX_CONDITIONS_BYTES = 1024;
 
-/** What a merchant promises of an answer; the names and rules are those of the arbiter's category `http-delivery`. */
+/** A merchant's promises about a response; names and rules are the same as in the arbiter's category `http-delivery`. */
 export interface AnswerConditions {
   readonly expect_status?: number;
-  /** SHA-256 of the body, sent or decoded, in hex. */
+  /** The SHA-256 of the body, as sent or decoded, in hex. */
   readonly expect_sha256?: string;
-  /** The least length of the decoded body. */
+  /** The minimum length of the decoded body. */
   readonly min_bytes?: number;
   /** Text that the decoded body contains. */
   readonly expect_contains?: string;
 }
 
-/** What a merchant promises, by the category of the claim that runs it. */
+/** A merchant's promises, by the category of the claim that checks them. */
 export interface ContestConditions {
-  /** Of the response that is sold. */
+  /** About the response that is sold. */
   readonly expect?: AnswerConditions;
-  /** Of what everybody can fetch at a public URL once it is sold. */
+  /** About the content of a public URL after the sale. */
   readonly "http-delivery"?: AnswerConditions & { readonly url: string };
 }
 
-/** What a buyer may contest, and for how long. */
+/** The conditions that a buyer may contest, and the time to do so. */
 export interface ContestTerms {
   /** Counted from the evaluation of the delivery, by the chain's clock: 1 to 1200. */
   readonly seconds: number;
   readonly conditions: ContestConditions;
 }
 
-/** With what the payer's salt was made: its preimage, which proves the conditions to anyone. */
+/** With the nonce in the payer's salt: the preimage proves the conditions to anyone. */
 export interface BoundContest extends ContestTerms {
   readonly saltNonce: bigint;
 }
 
 /**
- * How far a payment's `refundExpiry` is beyond its `authorizationExpiry`, in seconds, if it has a window: a day and the
- * window. Both are on the chain and signed by the payer, whatever its client; and whatever takes no windows refuses a
- * payment with more than a day.
+ * Returns the distance from a payment's `authorizationExpiry` to its `refundExpiry`, in seconds, if it has a window: a
+ * day plus the window. Both are on the chain and signed by the payer, whatever its client, and a seller without windows
+ * refuses a payment with more than a day.
  */
 const A_DAY = 86_400;
 export const refundSecondsBeyond = ({ seconds }: Pick<ContestTerms, "seconds">): number => A_DAY + seconds;
 
-/** The window that a payment's terms give its payer, in seconds; 0 for none. */
+/** Returns the window that a payment's terms give its payer, in seconds; 0 for none. */
 export function contestSecondsOf({
   authorizationExpiry,
   refundExpiry,
@@ -60,17 +60,17 @@ export function contestSecondsOf({
   return seconds >= 1 && seconds <= LONGEST_CONTEST_SECONDS ? seconds : 0;
 }
 
-/** SHA-256 of the conditions in canonical JSON (RFC 8785). */
+/** Returns the SHA-256 of the conditions in canonical JSON (RFC 8785). */
 export const conditionsSha256 = (conditions: object): Hex => sha256(stringToBytes(canonical(conditions)));
 
 const TERMS_TYPEHASH = keccak256(stringToBytes("ContestTerms(uint32 contestSeconds,bytes32 conditionsSha256)"));
-/** Of x402's scheme "auth-capture": what its clients hash into the salt when an offer has a policy. */
+/** From x402's scheme "auth-capture": its clients hash this into the salt when an offer has a policy. */
 const SALT_TYPEHASH = keccak256(
   stringToBytes("x402AuthCaptureSaltBinding(address receiverAuthorizer,address policy,uint256 saltNonce)"),
 );
 const NOBODY: Address = "0x0000000000000000000000000000000000000000";
 
-/** What an offer names as its `policy`: no contract, but the hash of its contest's terms, cut to an address. */
+/** Returns the `policy` of an offer: not a contract, but the hash of its contest terms, truncated to an address. */
 export function contestPolicy({
   seconds,
   conditions,
@@ -87,7 +87,7 @@ export function contestPolicy({
   return getAddress(`0x${hash.slice(-40)}`);
 }
 
-/** The salt of a payment under a policy: x402's "auth-capture" has its clients derive it, and so does our "commerce". */
+/** Returns the salt of a payment under a policy: clients of x402's "auth-capture" derive it, as does our "commerce". */
 export const boundSalt = (policy: Address, saltNonce: bigint, receiverAuthorizer = NOBODY): bigint =>
   BigInt(
     keccak256(
@@ -98,13 +98,13 @@ export const boundSalt = (policy: Address, saltNonce: bigint, receiverAuthorizer
     ),
   );
 
-/** Whether the payer signed these terms: its salt is made of them. */
+/** Whether the payer signed these terms, from which its salt is derived. */
 export const isBound = (
   { salt }: Pick<PaymentInfo, "salt">,
   contest: { readonly seconds: number; readonly conditions: object; readonly saltNonce: bigint },
 ): boolean => salt === boundSalt(contestPolicy(contest), contest.saltNonce);
 
-/** What an offer's `extra` says of a window; nothing without one. */
+/** Returns the members about a window in an offer's `extra`; empty without one. */
 export const offeredContest = (contest: ContestTerms | undefined) =>
   contest === undefined
     ? {}
@@ -125,15 +125,15 @@ const CONDITIONS = {
 } as const;
 
 /**
- * The options `contestSeconds` and `contestConditions`; undefined for no window.
- * @throws TypeError that names what is wrong and what would be right
+ * Parses the options `contestSeconds` and `contestConditions`; undefined for no window.
+ * @throws TypeError with the fault and the expected value
  */
 export function parseContest(seconds = 0, conditions?: ContestConditions): ContestTerms | undefined {
   if (!Number.isInteger(seconds) || seconds < 0 || seconds > LONGEST_CONTEST_SECONDS)
     throw new TypeError(`contestSeconds is ${seconds}, expected a whole number from 0 to ${LONGEST_CONTEST_SECONDS}.`);
   if (seconds === 0) {
     if (conditions === undefined) return undefined;
-    throw new TypeError("contestConditions without contestSeconds: nobody could contest them.");
+    throw new TypeError("contestConditions requires contestSeconds: without a window, no buyer could contest.");
   }
   const given: Readonly<Record<string, unknown>> = { ...conditions };
   for (const [category, fields] of Object.entries(given)) parseConditions(category, fields);

@@ -5,13 +5,13 @@ import type { BoundContest } from "./contest-terms.ts";
 import { type Delivery, headerOf, signDelivery } from "./delivery.ts";
 import type { EscrowFacts } from "./terms.ts";
 
-/** A delivery as its merchant signed it for the buyer. */
+/** A delivery as the merchant signed it for the buyer. */
 export interface SignedDelivery {
   readonly status: number;
   readonly body_sha256: Hex;
   readonly content_type: string;
   readonly content_encoding: string;
-  /** Of `Delivery`, by the merchant. */
+  /** The merchant's signature of the `Delivery`. */
   readonly signature: Hex;
 }
 
@@ -20,7 +20,7 @@ export type ContestClaim =
   | { readonly category: "expect" | "http-delivery" }
   | { readonly category: "payload-hash"; readonly delivery: SignedDelivery };
 
-/** What a response of a sale with a window tells its buyer. */
+/** The contest headers in the response of a sale with a window. */
 export interface ContestHeaders {
   readonly url: string;
   readonly delivery: SignedDelivery;
@@ -34,7 +34,7 @@ export interface ForBuyer {
   readonly contest: BoundContest;
 }
 
-/** Signs for the buyer what is forwarded to the arbiter: two different ones refund the payment. */
+/** Signs for the buyer the delivery that is forwarded to the arbiter: two different ones refund the payment. */
 export async function signedForBuyer(
   account: LocalAccount,
   { arbiterUrl, escrow, id, delivery, contest }: ForBuyer,
@@ -51,9 +51,9 @@ export async function signedForBuyer(
 }
 
 /**
- * What the merchant signed for its buyer, from the header `X-Escrow-Delivery` of a response; null without one. Keep it: it
- * is the claim of a contest by `payload-hash`. If `body_sha256` is not that of the body as it was sent, the merchant signed
- * something other than it sent.
+ * Returns the delivery that the merchant signed for its buyer, from the header `X-Escrow-Delivery` of a response; null
+ * without one. Keep it as the claim of a contest by `payload-hash`. If `body_sha256` is not the hash of the body as
+ * sent, the merchant signed something other than it sent.
  */
 export function signedDeliveryOf({ headers }: Pick<Response, "headers">): SignedDelivery | null {
   const header = headers.get("x-escrow-delivery");
@@ -61,7 +61,7 @@ export function signedDeliveryOf({ headers }: Pick<Response, "headers">): Signed
 }
 
 export interface ContestRequest {
-  /** The payer, or whatever signs for its wallet. */
+  /** The payer, or the signer for its wallet. */
   readonly account: Pick<LocalAccount, "signTypedData">;
   /** The trust service. */
   readonly arbiterUrl: string;
@@ -69,17 +69,19 @@ export interface ContestRequest {
   readonly claim: ContestClaim;
 }
 
-/** What became of a contest. */
+/** The state of a contest. */
 export interface ContestOutcome {
   /** Null while it is being checked; ask again, with the same claim. */
   readonly decision: "release" | "refund" | null;
   /** The published rule that decided. */
   readonly rule: string | null;
-  /** Where the signed answer is. */
+  /** The URL of the signed answer. */
   readonly url: string;
 }
 
-/** The service does not take a contest; `code` is its problem's code, like `contest_over`. */
+/**
+ * Thrown if the service does not accept a contest; `code` is the code of its problem response, such as `contest_over`.
+ */
 export class ContestRefused extends Error {
   readonly code: string;
 
@@ -89,7 +91,7 @@ export class ContestRefused extends Error {
   }
 }
 
-/** The EIP-712 typed data that a payer signs to contest. `contract` is the escrow or the operator. */
+/** Returns the EIP-712 typed data that a payer signs to contest. `contract` is the escrow or the operator. */
 export const contestTypedData = (
   { chainId, contract }: { readonly chainId: number; readonly contract: Address },
   { paymentId, claim }: Pick<ContestRequest, "paymentId" | "claim">,
@@ -108,9 +110,9 @@ export const contestTypedData = (
 const TIMEOUT_MS = 60_000;
 
 /**
- * Contests a delivered payment before its release: once, free, while its window is open. The same claim again gets the same
- * answer.
- * @throws ContestRefused if the service does not take it; any other error if it could not be reached
+ * Contests a delivered payment before its release: once, free of charge, while its window is open. The same claim again
+ * gets the same answer.
+ * @throws ContestRefused if the service does not accept it; any other error if it could not be reached
  */
 export async function contest({ account, arbiterUrl, paymentId, claim }: ContestRequest): Promise<ContestOutcome> {
   const service = arbiterUrl.replace(/\/+$/, "");
@@ -132,6 +134,6 @@ async function ask(url: string, body?: object): Promise<Record<string, unknown>>
   });
   const answer = (await response.json().catch(() => ({}))) as Record<string, unknown>;
   if (response.ok) return answer;
-  const why = `${url} answered ${response.status}: ${String(answer.detail ?? "nothing")}`;
+  const why = `${url} returned ${response.status}: ${String(answer.detail ?? "no detail")}`;
   throw response.status < 500 ? new ContestRefused(String(answer.code ?? response.status), why) : new Error(why);
 }

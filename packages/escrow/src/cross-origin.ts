@@ -8,12 +8,12 @@ const READABLE = [
   ["access-control-expose-headers", EXPOSED],
 ] as const;
 
-/** The longest list of headers that a preflight may ask for. */
+/** The longest list of headers that a preflight may request. */
 const MOST_CHARACTERS = 1_000;
 
 /**
- * Answers a browser that asks if a page of another origin may send a request (a CORS preflight): it may, with the headers it
- * asks for. A payment is in a header, never in a cookie.
+ * Answers a CORS preflight, by which a browser checks whether a page of another origin may send a request. It may,
+ * with the headers it requests. A payment is in a header, never in a cookie.
  * @returns null for any other request
  */
 export function preflight(method: string, header: (name: string) => string | null | undefined): Response | null {
@@ -32,10 +32,10 @@ export function preflight(method: string, header: (name: string) => string | nul
   return new Response(null, { status: 204, headers });
 }
 
-/** Lets a page of another origin read the answer, unless the merchant's own server says who may. */
+/** Lets pages of other origins read the response, unless the merchant's own server sets its own rules. */
 export function readable(answer: Response): Response {
   if (answer.headers.has("access-control-allow-origin")) return answer;
-  // The merchant's own may be immutable.
+  // A copy, because the merchant's response may be immutable.
   const copy = new Response(answer.body, answer);
   for (const [name, value] of READABLE) copy.headers.set(name, value);
   return copy;

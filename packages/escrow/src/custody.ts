@@ -4,13 +4,13 @@ import { escrowAbi } from "./abi.ts";
 import { AUTH_CAPTURE } from "./auth-capture/terms.ts";
 import { type EscrowFacts, escrowAt } from "./terms.ts";
 
-/** Who holds the money of a contract's payments, and who pulls it in. */
+/** The contract that holds the money of a contract's payments, and the one that collects it. */
 export type Custody = Pick<EscrowFacts, "scheme" | "address" | "custody" | "collector">;
 
 /**
- * Asks a contract who holds the money: an `ArbiterOperator.sol` names the escrow and the collector of
- * base/commerce-payments, an `Escrow.sol` does it all itself and says what it owes.
- * @throws viem's error if the node does not answer, or the contract is neither
+ * Asks a contract which one holds the money: an `ArbiterOperator.sol` names the escrow and the collector of
+ * base/commerce-payments; an `Escrow.sol` does everything itself and has `owed`.
+ * @throws viem's error if the node does not respond, or the contract is neither
  */
 export async function readCustody(client: Client, address: Address): Promise<Custody> {
   const contract = { address, abi: escrowAbi } as const;
@@ -21,7 +21,7 @@ export async function readCustody(client: Client, address: Address): Promise<Cus
     ]);
     return { scheme: AUTH_CAPTURE, address: getAddress(address), custody, collector };
   } catch {
-    // Nodes report a missing function in as many ways as their own failures, so only an answer counts.
+    // Nodes report a missing function in as many ways as their own failures, so only a result counts.
     await readContract(client, { ...contract, functionName: "owed", args: [zeroAddress] });
     return escrowAt(getAddress(address));
   }

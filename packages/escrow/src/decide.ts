@@ -5,7 +5,7 @@ import type { PaymentInfo } from "./payment-info.ts";
 import type { DeliveryStore, Ending, KeptDelivery } from "./stores/delivery-store.ts";
 import type { EscrowFacts } from "./terms.ts";
 
-/** How long a buyer waits for the arbiter's decision. */
+/** The time that a buyer waits for the arbiter's decision. */
 const DECISION_WITHIN_MS = 5000;
 const FIRST_RETRY_MS = 1000;
 const LONGEST_RETRY_MS = 60_000;
@@ -27,13 +27,13 @@ export interface Undecided {
 
 type Attempt = Ending | "pending" | "refused";
 
-/** Deliveries this process keeps trying to forward. */
+/** Deliveries that this process keeps forwarding. */
 const retrying = new Set<Hex>();
 
 /**
- * Forwards a delivery and waits at most 5 s. If it is still pending, retries in the background, after 1 s, 2 s and so
- * on up to every minute, until the arbiter decides or no release is possible any more. Never throws: the buyer's
- * response already exists. `ended` means that the merchant will not be paid for it, `refused` that it is not now.
+ * Forwards a delivery and waits at most 5 s. If it is still pending, retries in the background, after 1 s, 2 s, and so
+ * on up to every minute, until the arbiter decides or no release is possible. Never throws, because the buyer's
+ * response already exists. `ended` means that the merchant will not be paid for it, `refused` that it is not paid now.
  */
 export async function decide(parts: DecisionParts, undecided: Undecided): Promise<Attempt> {
   const first = attempt(parts, undecided);
@@ -82,7 +82,7 @@ async function attempt(parts: DecisionParts, { id, delivery, info, contest }: Un
 
 async function ended({ store, log }: Pick<DecisionParts, "store" | "log">, id: Hex, error: HoldEnded) {
   log(`The hold of payment ${id} ended before its delivery was evaluated.`, error);
-  // Unrecorded, the next request for it learns the same from the arbiter.
+  // If this is not stored, the next request learns the same from the arbiter.
   await store.decide(id, "ended").catch((cause: unknown) => log(`The end of payment ${id} was not stored.`, cause));
   return "ended" as const;
 }

@@ -5,7 +5,7 @@ import type { EscrowFacts } from "./terms.ts";
 /** The largest body to deliver, in bytes. */
 export const MAX_BODY_BYTES = 256 * 1024;
 
-/** A merchant handler's answer, as the buyer gets it. */
+/** A merchant handler's response, as the buyer gets it. */
 export interface Delivery {
   readonly status: number;
   /** In order; `set-cookie` may appear more than once. */
@@ -14,7 +14,7 @@ export interface Delivery {
 }
 
 /**
- * Reads a response to its end. One larger than 256 KiB, or that breaks off, becomes a 500 that says so, which the
+ * Reads a response to its end. If it is larger than 256 KiB or breaks off, returns a 500 with that error, which the
  * arbiter refunds.
  */
 export async function readDelivery(response: Response): Promise<Delivery> {
@@ -32,7 +32,7 @@ export async function readDelivery(response: Response): Promise<Delivery> {
   return { status: response.status, headers: [...response.headers], body: joined(chunks) };
 }
 
-/** The chunks' bytes in one. */
+/** Concatenates the chunks. */
 export function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(chunks.reduce((size, chunk) => size + chunk.length, 0));
   let at = 0;
@@ -64,14 +64,14 @@ const TYPES = {
   ],
 } as const;
 
-/** The value of a header of the delivery; empty if it is absent. */
+/** Returns the value of a header of the delivery; empty if it is absent. */
 export const headerOf = ({ headers }: Delivery, wanted: string): string =>
   headers.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? "";
 
 /**
- * The EIP-712 typed data a merchant signs for a delivery. It binds the payment, the status, the body's bytes, the content
- * type and coding (empty if they are absent), and what the payer may contest (zero for nothing).
- * @param contest of a payment whose terms have a window
+ * Returns the EIP-712 typed data that a merchant signs for a delivery. It binds the payment, the status, the body's
+ * bytes, the content type and coding (empty if absent), and the contest of the payer (zero for none).
+ * @param contest the contest of a payment whose terms have a window
  */
 // biome-ignore lint/complexity/useMaxParams: a published signature
 export const deliveryTypedData = (
@@ -94,7 +94,7 @@ export const deliveryTypedData = (
   },
 });
 
-/** The merchant's signature of a delivery. */
+/** Returns the merchant's signature of a delivery. */
 // biome-ignore lint/complexity/useMaxParams: a published signature
 export const signDelivery = (
   account: LocalAccount,

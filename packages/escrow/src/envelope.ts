@@ -1,6 +1,6 @@
 import { decodeBytes } from "./base64.ts";
 
-/** The request headers that may carry a payment. Whichever a client chose, the envelope names the protocol's version. */
+/** The request headers that may contain a payment. Either may be used with either version, which the envelope names. */
 export const PAYMENT_HEADERS = ["PAYMENT-SIGNATURE", "X-PAYMENT"] as const;
 
 type HeaderName = (typeof PAYMENT_HEADERS)[number];
@@ -8,7 +8,7 @@ type HeaderName = (typeof PAYMENT_HEADERS)[number];
 /** The payment headers of a request. */
 export type PaymentHeaders = Readonly<Partial<Record<HeaderName, string | null | undefined>>>;
 
-/** A payment as a header carries it; none of its members has been checked, except for the version. */
+/** A payment as in a header; none of its members has been checked, except for the version. */
 export interface Envelope {
   readonly header: HeaderName;
   readonly version: 1 | 2;
@@ -18,9 +18,9 @@ export interface Envelope {
 type Malformed = { readonly malformed: string };
 
 /**
- * Reads the payment headers of a request. One authorization in both headers is one payment: there are two envelopes
- * then, version 2 first.
- * @returns null without a payment; `malformed` says what is wrong and what would be right
+ * Reads the payment headers of a request. One authorization in both headers is one payment with two envelopes,
+ * version 2 first.
+ * @returns null without a payment; `malformed` with the fault and the expected value
  */
 export function readEnvelopes(
   headers: PaymentHeaders,
@@ -44,12 +44,12 @@ export function readEnvelopes(
 }
 
 function readEnvelope(header: HeaderName, text: string): Envelope | Malformed {
-  // HTTP libraries join the values of a repeated header with commas, which base64 does not have.
+  // HTTP libraries join the values of a repeated header with commas, which base64 does not contain.
   if (text.includes(",")) return { malformed: "was sent more than once; send one payment, in one header" };
   const read = decodeJson(text);
   if ("malformed" in read) return { malformed: `${read.malformed} of an x402 payment payload` };
   const { value: members, json } = read;
-  if (namesTwice(members, json)) return { malformed: "names a member of its JSON twice; send each member once" };
+  if (namesTwice(members, json)) return { malformed: "repeats a member of its JSON; send each member once" };
   if (!isObject(members)) return { malformed: "is not a JSON object; expected an x402 payment payload" };
   const { x402Version: version } = members;
   if (version !== 1 && version !== 2)
@@ -58,7 +58,7 @@ function readEnvelope(header: HeaderName, text: string): Envelope | Malformed {
   return contradiction === null ? { header, version, members } : { malformed: contradiction };
 }
 
-/** Which members of an envelope contradict its version, or each other. */
+/** Returns the members of an envelope that contradict its version, or each other. */
 function contradictionIn(version: 1 | 2, { accepted, ...members }: Envelope["members"]): string | null {
   if (version === 1)
     return accepted === undefined || accepted === null
@@ -73,7 +73,7 @@ function contradictionIn(version: 1 | 2, { accepted, ...members }: Envelope["mem
     : `has the ${name} ${shown(members[name])} and the accepted.${name} ${shown(accepted[name])}; version 2 has only the second`;
 }
 
-/** What an envelope's payload authorizes, as text that is the same for the same authorization. */
+/** Returns a payload's authorization as text that is equal for equal authorizations. */
 function authorizationIn({ members: { payload } }: Envelope): string {
   const authorization = isObject(payload) ? payload.authorization : undefined;
   if (!isObject(authorization)) return asJson(payload);
@@ -93,8 +93,8 @@ const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
 const MOST_LEVELS = 64;
 
 /**
- * The JSON in a header as clients send it: base64 or base64url, with or without padding, with or without a byte order
- * mark. `malformed` says what it is not.
+ * Decodes the JSON in a header as clients send it: base64 or base64url, with or without padding, with or without a byte
+ * order mark. `malformed` gives the reason if it is invalid.
  */
 export function decodeJson(header: string): { readonly value: unknown; readonly json: string } | Malformed {
   try {
@@ -113,7 +113,7 @@ function asBase64(header: string): string {
   return text;
 }
 
-/** Whether it nests deeper than any client does: thousands of levels exhaust the stack of those who read them. */
+/** Returns whether JSON nests deeper than any client's does: thousands of levels exhaust a parser's stack. */
 function isDeep(json: string): boolean {
   let level = 0;
   for (const [bracket] of json.replace(STRINGS, "").matchAll(/[[\]{}]/g)) {
@@ -123,15 +123,15 @@ function isDeep(json: string): boolean {
   return false;
 }
 
-/** Whether an object has two members of one name: `JSON.parse` keeps the last, and other parsers the first. */
+/** Returns whether an object repeats a member: `JSON.parse` keeps the last one, other parsers the first. */
 function namesTwice(value: unknown, json: string): boolean {
   if (asJson(value) === json) return false;
-  // The value itself counts as a member of an object around it.
+  // Starts at -1, because the reviver also visits the value itself as a member of an outer object.
   let members = -1;
   JSON.parse(json, function (this: unknown, _name: string, member: unknown) {
     if (!Array.isArray(this)) members++;
     return member;
   });
-  // Outside of strings, a colon is in each member and nowhere else.
+  // Outside of strings, a colon appears once per member and nowhere else.
   return json.replace(STRINGS, "").split(":").length - 1 > members;
 }

@@ -5,13 +5,13 @@ import { boundSalt, contestPolicy } from "./contest-terms.ts";
 import { parseAmount } from "./money.ts";
 import { escrowAt, SCHEME } from "./terms.ts";
 
-/** The payer: any viem account, or anything else that signs typed data. */
+/** The payer: any viem account, or any other signer of typed data. */
 export type Payer = Pick<LocalAccount, "address" | "signTypedData">;
 
 export interface EscrowSchemeOptions {
-  /** The most that one payment may cost: US dollars like "0.10", or atomic units. */
+  /** The maximum cost of one payment: US dollars like "0.10", or atomic units. */
   readonly maxAmount?: string | bigint;
-  /** The escrow contracts you trust. If omitted, any contract a merchant names is accepted, so set this. */
+  /** The escrow contracts you trust. If omitted, any contract that a merchant names is accepted, so set this. */
   readonly escrows?: readonly Address[];
 }
 
@@ -22,8 +22,8 @@ const USDC: Readonly<Record<string, string>> = {
 };
 
 /**
- * The buyer's side of the x402 scheme "commerce", for `new x402Client().register("eip155:*", new EscrowScheme(account))`. The
- * client's own spending limits hold (1 USD a payment by default).
+ * The buyer's side of the x402 scheme "commerce", for `new x402Client().register("eip155:*", new
+ * EscrowScheme(account))`. The client's own spending limits apply (1 USD per payment by default).
  */
 export class EscrowScheme {
   readonly scheme = SCHEME;
@@ -36,7 +36,10 @@ export class EscrowScheme {
     this.#limits = { maxAmount: maxAmount === undefined ? undefined : parseAmount(maxAmount), escrows };
   }
 
-  /** The client asks which assets count in dollars; it refuses all others unless its `spendControls` allow them. */
+  /**
+   * Called by the client to find assets that count in dollars; it refuses all others unless its `spendControls` allow
+   * them.
+   */
   findDefaultAsset(asset: string, network: string): { asset: string; decimals: number; symbol: string } | undefined {
     return USDC[network] === asset.toLowerCase() ? { asset, decimals: 6, symbol: "USDC" } : undefined;
   }

@@ -1,6 +1,6 @@
 import { parseAbi } from "viem";
 
-/** The whole ABI of `ArbiterEvaluator`, with what `VerdictLib` and the evaluators themselves revert with. */
+/** The whole ABI of `ArbiterEvaluator`, with the errors of `VerdictLib` and of the evaluators themselves. */
 export const evaluatorAbi = parseAbi([
   "struct Terms { bytes32 conditionsSha256; uint64 rejectFrom; }",
   "struct Verdict { string id; uint8 outcome; bytes32 conditionsSha256; bytes32 dealRefHash; uint64 issuedAt; }",

@@ -11,19 +11,19 @@ import {
 } from "viem";
 import { evaluatorAbi } from "./evaluator-abi.ts";
 
-/** What an evaluator's address stands for (`IArbiterEvaluator.Terms`). */
+/** The terms that an evaluator's address commits to (`IArbiterEvaluator.Terms`). */
 export interface JobTerms {
   /** The `conditions_sha256` of the claims: 32 bytes. */
   readonly conditionsSha256: Hex;
-  /** Unix seconds. Only a refund verdict issued then or later rejects. */
+  /** Unix seconds. Only a refund verdict issued at this time or later rejects. */
   readonly rejectFrom: number;
 }
 
-/** When an ERC-8183 job is due. Times are unix seconds. */
+/** The deadlines of an ERC-8183 job. Times are unix seconds. */
 export interface JobTimes {
-  /** When the provider must have delivered. */
+  /** The time by which the provider must have delivered. */
   readonly deliverBy: number;
-  /** From when on a refund verdict rejects the job. */
+  /** The time from which a refund verdict rejects the job. */
   readonly rejectFrom: number;
   /** The job's own `expiredAt`, after which the client is refunded. */
   readonly expiredAt: number;
@@ -37,7 +37,7 @@ export interface JobPlace {
   readonly jobId: bigint;
 }
 
-/** The part of a bought verdict that a contract checks: the answer of `POST /arbiter/verify` has it. */
+/** The part of a bought verdict that a contract checks, from the response of `POST /arbiter/verify`. */
 export interface AttestedVerdict {
   readonly attestation: {
     readonly message: {
@@ -52,9 +52,9 @@ export interface AttestedVerdict {
   };
 }
 
-/** A verdict, and the job that it is brought to. */
+/** A verdict, and the job to apply it to. */
 export interface Evaluation {
-  /** Where `ArbiterEvaluator` is. */
+  /** The address of `ArbiterEvaluator`. */
   readonly maker: Address;
   readonly chainId: number;
   readonly terms: JobTerms;
@@ -63,7 +63,10 @@ export interface Evaluation {
   readonly verdict: AttestedVerdict;
 }
 
-/** The contract would refuse the verdict, or reject nothing by it; `reason` is its error, as its ABI names it. */
+/**
+ * Thrown if the contract would refuse the verdict, or the verdict would decide nothing; `reason` is the contract's
+ * error, as named in its ABI.
+ */
 export class VerdictRefused extends Error {
   readonly reason: string;
 
@@ -80,13 +83,13 @@ const DAY_SECONDS = 86_400;
 const OUTCOMES = ["escalate", "release", "refund"];
 const TERMS = [{ type: "bytes32" }, { type: "uint64" }] as const;
 const JOB = [{ type: "uint256" }, { type: "address" }, { type: "address" }, { type: "uint256" }] as const;
-/** A minimal proxy (ERC-1167) of the first contract that the maker made. */
+/** A minimal proxy (ERC-1167) of the first contract that the maker created. */
 const PROXY = ["0x3d602d80600a3d3981f3363d3d373d3d3d363d73", "0x5af43d82803e903d91602b57fd5bf3"] as const;
 
 /**
- * The terms of a job whose times are in order: delivered by `rejectFrom` at the latest, so that nobody can have the job
- * rejected before it is late; and more than an hour from there to `expiredAt`, in which a verdict can be bought and mined.
- * @param conditionsSha256 as `conditions_sha256` in the arbiter's answers, or with 0x
+ * Returns the terms of a job. Its times must be in order: delivery by `rejectFrom`, so that the job cannot be rejected
+ * before it is late; and more than an hour from there to `expiredAt`, in which a verdict can be bought and mined.
+ * @param conditionsSha256 as `conditions_sha256` in the arbiter's responses, or with 0x
  * @throws RangeError for times in another order, or another number of bytes
  */
 export function jobTerms(conditionsSha256: string, { deliverBy, rejectFrom, expiredAt }: JobTimes): JobTerms {
@@ -102,8 +105,8 @@ export function jobTerms(conditionsSha256: string, { deliverBy, rejectFrom, expi
 }
 
 /**
- * The evaluator to name in `createJob`: the address of the terms. It needs no code before its first verdict.
- * @param maker where `ArbiterEvaluator` is
+ * Returns the evaluator to name in `createJob`: the address of the terms. It needs no code before its first verdict.
+ * @param maker the address of `ArbiterEvaluator`
  */
 export function evaluatorOf(maker: Address, { conditionsSha256, rejectFrom }: JobTerms): Address {
   const hand = getContractAddress({ from: maker, nonce: 1n });
@@ -111,16 +114,16 @@ export function evaluatorOf(maker: Address, { conditionsSha256, rejectFrom }: Jo
   return getCreate2Address({ from: maker, salt, bytecode: concat([PROXY[0], hand, PROXY[1]]) });
 }
 
-/** The `deal_ref` of the claims about a job, in which no other job, contract or chain has a part. */
+/** Returns the `deal_ref` of the claims about a job, unique to this job, contract, and chain. */
 export const dealRefOf = ({ chainId, evaluator, jobs, jobId }: JobPlace): Hex =>
   keccak256(encodeAbiParameters(JOB, [BigInt(chainId), evaluator, jobs, jobId]));
 
 /**
- * The calldata of `ArbiterEvaluator.evaluate`, for anybody to send to `maker`: a release completes the job, a refund
- * rejects it.
- * @param now Unix seconds; default the clock's
- * @throws VerdictRefused for a verdict that the contract would refuse: about other conditions or another deal, older than
- * a day, a refund issued before `rejectFrom`, or an escalation, which decides nothing
+ * Returns the calldata of `ArbiterEvaluator.evaluate`, which anyone can send to `maker`: a release completes the job, a
+ * refund rejects it.
+ * @param now Unix seconds; the current time by default
+ * @throws VerdictRefused for a verdict that the contract would refuse: about other conditions or another deal, older
+ * than a day, a refund issued before `rejectFrom`, or an escalation, which decides nothing
  */
 export function encodeEvaluate(
   { maker, chainId, terms, jobs, jobId, verdict }: Evaluation,
@@ -137,17 +140,17 @@ export function encodeEvaluate(
   if (dealRefHash !== keccak256(stringToBytes(dealRef)))
     throw new VerdictRefused("WrongDeal", `The verdict is about another deal; the job's deal_ref is ${dealRef}.`);
   if (now > issuedAt + DAY_SECONDS)
-    throw new VerdictRefused("VerdictExpired", "The verdict is older than a day. Buy another one.");
+    throw new VerdictRefused("VerdictExpired", "The verdict is older than a day. Buy a new one.");
   const outcome = OUTCOMES.indexOf(message.outcome);
   if (outcome < 1)
     throw new VerdictRefused(
       "NothingDecided",
-      "The verdict escalates, which decides nothing: without another one the job expires and its client is refunded.",
+      "The verdict escalates, which decides nothing: unless another verdict follows, the job expires and its client is refunded.",
     );
   if (message.outcome === "refund" && issuedAt < terms.rejectFrom)
     throw new VerdictRefused(
       "IssuedTooEarly",
-      `The refund was issued before ${terms.rejectFrom}, from when on this job can be rejected.`,
+      `The refund was issued before ${terms.rejectFrom}, the earliest time at which this job can be rejected.`,
     );
   const onChain = { id, outcome, conditionsSha256, dealRefHash, issuedAt: BigInt(issuedAt) };
   const args = [{ ...terms, rejectFrom: BigInt(terms.rejectFrom) }, jobs, jobId, onChain, signature] as const;

@@ -4,32 +4,31 @@ import { type DecodedHeader, readAuthorization, readSignature } from "./payment-
 import { commonRequirements, MAX_TIMEOUT_SECONDS, networkOf, type Offer } from "./terms.ts";
 import { record, unlessMalformed } from "./wire-fields.ts";
 
-/** The x402 scheme of an ordinary payment, straight to the merchant. */
+/** The x402 scheme of an ordinary payment, directly to the merchant. */
 export const EXACT = "exact";
 
-/** What a buyer gives up by it, for every client that shows terms. */
-const LOSES =
-  "Paid to the merchant immediately: nothing is held, no arbiter evaluates the delivery, and nothing is refunded.";
+/** The protection that a buyer gives up, for clients that show terms. */
+const LOSES = "Paid to the merchant immediately, without a hold, an arbiter's evaluation, or a refund.";
 
-/** The x402 version 2 terms of the same sale without the escrow. */
+/** Returns the x402 version 2 terms of the same sale without the escrow. */
 export const exactRequirements = (offer: Offer) => ({
   scheme: EXACT,
   ...commonRequirements(offer),
   extra: { name: offer.escrow.usdc.name, version: offer.escrow.usdc.version, withoutEscrow: LOSES },
 });
 
-/** An ordinary payment that matches the offer; whether its payer signed it is not known yet. */
+/** An ordinary payment that matches the offer; its signature has not been checked yet. */
 export interface ExactPayment {
   readonly authorization: Authorization;
   readonly signature: Hex;
 }
 
-/** What an authorization must still be valid for, in seconds, to be mined in time. */
+/** The remaining validity that an authorization needs to be mined in time, in seconds. */
 const LEAST_SECONDS_VALID = 6;
-/** How far apart the clocks of a merchant's machines may be, in seconds. */
+/** The allowed clock difference between a merchant's machines, in seconds. */
 const CLOCK_SKEW_SECONDS = 30;
 
-/** Reads an ordinary payment, and compares it with the offer. An expired one may have been settled in time. */
+/** Parses an ordinary payment and compares it with the offer. An expired one may have been settled in time. */
 export function readExact(
   { header, accepted, payload }: DecodedHeader,
   offer: Offer,
@@ -53,21 +52,21 @@ function mismatch(
   nowMs: number,
 ): string | null {
   if (network !== undefined && network !== networkOf(escrow))
-    return says("accepted.network", network, networkOf(escrow));
-  if (!isAddressEqual(to, merchant)) return says("authorization.to", to, getAddress(merchant));
-  if (value !== price) return says("authorization.value", value, price);
+    return mismatched("accepted.network", network, networkOf(escrow));
+  if (!isAddressEqual(to, merchant)) return mismatched("authorization.to", to, getAddress(merchant));
+  if (value !== price) return mismatched("authorization.value", value, price);
   const now = Math.floor(nowMs / 1000);
-  if (validAfter > now) return says("authorization.validAfter", validAfter, `at most ${now}`);
+  if (validAfter > now) return mismatched("authorization.validAfter", validAfter, `at most ${now}`);
   const latest = now + MAX_TIMEOUT_SECONDS + CLOCK_SKEW_SECONDS;
-  if (validBefore > latest) return says("authorization.validBefore", validBefore, `at most ${latest}`);
+  if (validBefore > latest) return mismatched("authorization.validBefore", validBefore, `at most ${latest}`);
   return null;
 }
 
-/** Why it can no longer be mined in time; null if it can. */
+/** Returns the reason why it can no longer be mined in time; null if it can. */
 export function tooLate({ validBefore }: Authorization, nowMs: number): string | null {
   const least = Math.ceil(nowMs / 1000) + LEAST_SECONDS_VALID;
-  return validBefore >= least ? null : says("authorization.validBefore", validBefore, `at least ${least}`);
+  return validBefore >= least ? null : mismatched("authorization.validBefore", validBefore, `at least ${least}`);
 }
 
-const says = (field: string, got: unknown, wanted: unknown): string =>
+const mismatched = (field: string, got: unknown, wanted: unknown): string =>
   `The payment does not match the offer: ${field} is ${String(got).slice(0, 100)}, expected ${String(wanted)}.`;

@@ -6,13 +6,13 @@ import { createSeller, type SellerOptions } from "./seller.ts";
 import type { Validate } from "./validate.ts";
 import { dropConditions } from "./whole-request.ts";
 
-/** What is used of a request of Express. */
+/** The parts of an Express request that are used. */
 export interface ExpressRequest extends IncomingMessage {
   readonly protocol: string;
   readonly originalUrl: string;
 }
 
-/** What is used of a response of Express. */
+/** The parts of an Express response that are used. */
 export interface ExpressResponse extends ServerResponse {
   locals: Record<string, unknown>;
 }
@@ -21,17 +21,17 @@ type Next = (error?: unknown) => void;
 
 export interface ExpressOptions<R extends ExpressRequest> extends SellerOptions {
   /**
-   * Checks the input of a request before anything is held for it, paid or not. A refusal (400 to 499) is the answer, and
-   * the buyer's signature is not used. It sees the body that `express.json()` has read, if that comes before.
+   * Checks the input of a request before anything is held for it, paid or not. A refusal (400 to 499) is returned to
+   * the buyer, whose signature is not used. If `express.json()` ran before, `body` is set.
    */
   readonly validate?: Validate<R>;
 }
 
 /**
- * Makes the rest of a route of Express an escrowed one:
- * `app.post("/haiku", escrowed(options), (request, response) => response.json(…))`. What the handlers send is kept back
- * until the arbiter has it. They find the payment's id in `response.locals.escrowPaymentId`.
- * @throws TypeError for an invalid price or `leastSecondsLeft`, or without a node to ask
+ * Makes the rest of an Express route an escrowed one: `app.post("/haiku", escrowed(options), (request, response) =>
+ * response.json(…))`. The handlers' response is withheld until the arbiter has it. They find the payment's id in
+ * `response.locals.escrowPaymentId`.
+ * @throws TypeError for an invalid price or `leastSecondsLeft`, or without a node URL
  */
 export function escrowed<R extends ExpressRequest = ExpressRequest>(
   options: ExpressOptions<R>,
@@ -77,7 +77,7 @@ export function escrowed<R extends ExpressRequest = ExpressRequest>(
 }
 
 function send(response: ExpressResponse, answer: Response, body: Uint8Array): void {
-  // The buyer hung up; it gets the answer with the same header.
+  // The buyer hung up; it gets the response by sending the same header again.
   if (response.destroyed) return;
   response.statusCode = answer.status;
   const hasOwn = response.hasHeader("access-control-allow-origin");

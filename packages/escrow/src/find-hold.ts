@@ -5,7 +5,7 @@ import { readCustody } from "./custody.ts";
 import { type PaymentInfo, paymentId } from "./payment-info.ts";
 import { FEE_BPS, placeOf } from "./terms.ts";
 
-/** How many blocks to request at a time: what common nodes allow. */
+/** The number of blocks per request that common nodes allow. */
 const BLOCKS_A_REQUEST = 10_000n;
 const MOST_REQUESTS = 50;
 const HELD = getAbiItem({ abi: escrowAbi, name: "Held" });
@@ -43,8 +43,8 @@ export async function findHold(client: Client, { id, escrow }: HoldKey): Promise
 }
 
 /**
- * Finds how a payer took a payment back itself, past the operator, from the contract that holds it (`reclaim`); as far
- * back as `findHold`.
+ * Finds a payer's own `reclaim`, past the operator, at the contract that holds the money; searches as far back as
+ * `findHold`.
  * @returns the transaction; null if no such event is found
  */
 export async function findReclaim(client: Client, { id, custody }: Pick<FoundHold, "id" | "custody">) {
@@ -64,7 +64,7 @@ interface Blocks {
   readonly toBlock: bigint;
 }
 
-/** The first thing found in ranges of blocks, from the head back. */
+/** Returns the first match in ranges of blocks, from the head backward. */
 async function newestFirst<T>(client: Client, look: (range: Blocks) => Promise<T | null>): Promise<T | null> {
   let toBlock = await getBlockNumber(client, { cacheTime: 0 });
   for (let request = 0; request < MOST_REQUESTS; request += 1) {
@@ -76,7 +76,7 @@ async function newestFirst<T>(client: Client, look: (range: Blocks) => Promise<T
   return null;
 }
 
-/** The holds that a transaction made. @throws viem's error if there is no such transaction */
+/** Returns the holds that a transaction made. @throws viem's error if there is no such transaction */
 export async function holdsOf(client: Client, transaction: Hex): Promise<readonly FoundHold[]> {
   const receipt = await getTransactionReceipt(client, { hash: transaction });
   const logs = parseEventLogs({ abi: escrowAbi, eventName: "Held", logs: receipt.logs });
@@ -84,7 +84,8 @@ export async function holdsOf(client: Client, transaction: Hex): Promise<readonl
 }
 
 /**
- * The holds that these events tell of. Anybody can emit such an event, from a contract that answers nothing else.
+ * Returns the holds behind these events. Anyone can emit such an event, from a contract that does not implement the
+ * rest.
  * @throws the node's error, if none of them is a hold
  */
 async function describeAll(client: Client, logs: readonly DescribedLog[]): Promise<readonly FoundHold[]> {
@@ -97,7 +98,9 @@ async function describeAll(client: Client, logs: readonly DescribedLog[]): Promi
 
 type DescribedLog = Pick<HeldLog, "address" | "args" | "transactionHash">;
 
-/** The full terms: those in the event, plus the contract's permanent roles. Null if they do not hash to its id. */
+/**
+ * Returns the full terms: those in the event, plus the contract's permanent roles. Null if they do not hash to its id.
+ */
 async function describe(client: Client, { address, args, transactionHash }: DescribedLog): Promise<FoundHold | null> {
   const { id, payer, receiver, amount, preApprovalExpiry, authorizationExpiry, refundExpiry, salt } = args;
   const [chainId, { address: escrow, custody }, token, feeReceiver] = await Promise.all([

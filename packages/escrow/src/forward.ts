@@ -9,29 +9,32 @@ export type Decision = "release" | "refund";
 
 export interface ForwardRequest {
   readonly id: Hex;
-  /** The payment's terms, by which the arbiter checks the merchant's signature before it looks anything up. */
+  /** The payment's terms, with which the arbiter checks the merchant's signature before anything else. */
   readonly info: PaymentInfo;
   readonly delivery: Delivery;
   readonly escrow: EscrowFacts;
-  /** What the payer may contest before the release; undefined for nothing. */
+  /** The contest that the payer may bring before the release; undefined for none. */
   readonly contest?: BoundContest | undefined;
 }
 
 /**
  * Gives a delivery to the arbiter.
- * @throws HoldEnded if the money can no longer reach the merchant; ForwardRefused if retrying cannot help; any other
- *   error if it can
+ * @throws HoldEnded if the money can no longer reach the merchant; ForwardRefused if retrying is useless; any other
+ * error if it may help
  */
 export type Forward = (request: ForwardRequest) => Promise<Decision>;
 
-/** The arbiter refuses this delivery permanently, or this payer's for today. The buyer gets no goods meanwhile. */
+/**
+ * The arbiter refuses this delivery permanently, or this payer's deliveries for today. The buyer gets no goods
+ * meanwhile.
+ */
 export class ForwardRefused extends Error {}
 
 /** The hold ended before the delivery was evaluated: refunded, or too close to its end. The buyer gets no goods. */
 export class HoldEnded extends Error {}
 
 const TIMEOUT_MS = 30_000;
-/** Too early or too often: the same request may be accepted later. */
+/** Statuses for requests that come too early or too often, and may be accepted later. */
 const PASSING = new Set([404, 408, 425, 429]);
 
 /** Forwards to `POST {arbiterUrl}/escrow/verify`, signed by the merchant. */
@@ -59,24 +62,23 @@ export const forwardTo =
       detail?: unknown;
     };
     if (response.ok && (answer.decision === "release" || answer.decision === "refund")) return answer.decision;
-    const why = `The arbiter answered ${response.status} for ${id}: ${String(answer.detail ?? "no decision")}`;
+    const why = `The arbiter returned ${response.status} for ${id}: ${String(answer.detail ?? "no decision")}`;
     if (answer.code === "escrow_over") throw new HoldEnded(why);
-    // It would not be released before tomorrow, so it is no delay of a decision: the buyer gets no goods meanwhile.
+    // It would not be released before tomorrow, so this is not a mere delay of the decision: the buyer gets no goods
+    // meanwhile.
     const isSpent = answer.code === "payer_gas_spent";
     const isFinal = isSpent || (response.status >= 400 && response.status < 500 && !PASSING.has(response.status));
     throw isFinal ? new ForwardRefused(why) : new Error(why);
   };
 
-/**
- * A response in the arbiter's form. Of the headers, only those that describe the body are passed on, and no cookies.
- */
+/** Returns a response in the arbiter's form, with only those headers that describe the body, and no cookies. */
 function wire({ status, headers, body }: Delivery) {
   const described = Object.fromEntries(headers.filter(([name]) => /^content-(type|encoding|language)$/i.test(name)));
   const text = asText(body);
   return { status, headers: described, ...(text === null ? { body_base64: encodeBytes(body) } : { body: text }) };
 }
 
-/** The body as text; null if its bytes are not UTF-8, or would take more space in JSON than in base64. */
+/** Returns the body as text; null if its bytes are not UTF-8, or would take more space in JSON than in base64. */
 function asText(body: Uint8Array): string | null {
   try {
     // A byte order mark is part of the signed bytes.

@@ -27,19 +27,19 @@ export interface HoldRequest {
 }
 
 /**
- * Sends `authorize` and returns its transaction, which need not be mined yet. A payer can be a contract that uses up
- * whatever gas it gets: send it with `gas`, and estimate none.
+ * Sends `authorize` and returns its transaction, which need not be mined yet. A payer can be a contract that uses all
+ * the gas it gets, so send it with `gas` and do not estimate.
  */
 export type SendHold = (request: HoldRequest) => Promise<Hex>;
 
-/** Where a payment stands once everything possible was done for its hold. */
+/** The state of a payment after every attempt to hold it. */
 export type HoldOutcome =
   | {
       readonly type: "held";
       readonly transaction: Hex;
       /** Unix seconds from which anyone may refund it. */
       readonly refundableFrom: number;
-      /** Whether this call has just put it on the chain. */
+      /** Whether this call put it on the chain. */
       readonly isOwn: boolean;
     }
   /** USDC or the contract refused; nothing was sent. */
@@ -49,18 +49,20 @@ export type HoldOutcome =
 
 const ATTEMPTS = 6;
 const MINED_WITHIN_MS = 60_000;
-/** What a hold may use: an account takes up to 178,000, a wallet's contract that checks its signature little more. */
+/**
+ * The gas limit of a hold: an account uses up to 178,000, a contract wallet that checks its signature slightly more.
+ */
 export const HOLD_GAS = 250_000n;
-/** What it may use to deploy its payer's wallet as well (ERC-6492). */
+/** The gas limit of a hold that also deploys its payer's wallet (ERC-6492). */
 const DEPLOYING_HOLD_GAS = 1_000_000n;
-/** The least that an authorization must still be valid for, in seconds: what a hold needs to be mined. */
+/** The remaining validity that an authorization needs for the hold to be mined, in seconds. */
 const LEAST_SECONDS_VALID = 6;
-/** What contracts say of a payment that somebody else has just held. */
+/** The errors of contracts for a payment that someone else has just held. */
 const HELD_MEANWHILE = new Set(["WrongStatus", "PaymentAlreadyCollected"]);
 
 /**
- * Puts a payment on chain exactly once, even with concurrent attempts elsewhere: a hold is sent only while the chain
- * shows none, and one made by someone else is just as good.
+ * Holds a payment on the chain exactly once, even with concurrent attempts elsewhere: a hold is sent only while the
+ * chain shows none, and one made by someone else counts too.
  * @throws the last error of the node or the sender, if it remains unknown whether the payment is held
  */
 export async function hold(
@@ -85,7 +87,7 @@ export async function hold(
         last = error;
       }
     }
-    // Another process was faster, or used this account's nonce; its effect will soon show on the chain.
+    // Another process was faster, or used this account's nonce; its effect will soon be visible on the chain.
     await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** attempt * (1 + Math.random())));
   }
   throw last;
@@ -119,7 +121,8 @@ async function simulate(client: Client, request: HoldRequest) {
 }
 
 /**
- * The hold as shown by its own receipt, since another node may lag; null if the transaction reverted or was replaced.
+ * Returns the hold according to its own receipt, because another node may lag; null if the transaction reverted or was
+ * replaced.
  */
 async function mined(client: Client, hash: Hex, { id, escrow }: HoldKey): Promise<HoldOutcome | null> {
   const options = { hash, timeout: MINED_WITHIN_MS, pollingInterval: 250 };
@@ -128,7 +131,7 @@ async function mined(client: Client, hash: Hex, { id, escrow }: HoldKey): Promis
     if (late === null) throw error;
     return late;
   });
-  // A wallet that is deployed along with the hold may emit what it likes.
+  // A wallet deployed with the hold may emit any events.
   const own = receipt.logs.filter(({ address }) => isAddressEqual(address, escrow));
   const held = parseEventLogs({ abi: escrowAbi, eventName: "Held", logs: own }).find(({ args }) => args.id === id);
   if (held === undefined) return null;
@@ -150,14 +153,14 @@ const authorizeCall = ({ info, signature, escrow, gas }: HoldRequest) =>
 
 const queues = new Map<string, Promise<unknown>>();
 
-/** One sender at a time per account, so that two transactions here never use the same nonce. */
+/** Runs one sender at a time per account, so that two transactions here never use the same nonce. */
 export function inTurn<T>(key: string, send: () => Promise<T>): Promise<T> {
   const sent = (queues.get(key) ?? Promise.resolve()).then(send, send);
   queues.set(key, sent);
   return sent;
 }
 
-/** Sends holds from the merchant's own account, which pays their gas. */
+/** Returns a sender that holds from the merchant's own account, which pays the gas. */
 export const sendFrom =
   (client: Client, account: LocalAccount): SendHold =>
   (request) =>

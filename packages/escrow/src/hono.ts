@@ -7,18 +7,18 @@ import { received } from "./whole-request.ts";
 
 export interface EscrowedOptions<E extends Env = Env> extends SellerOptions {
   /**
-   * Checks the input of a request before anything is held for it, paid or not. A refusal (400 to 499) is the answer, and
-   * the buyer's signature is not used.
+   * Checks the input of a request before anything is held for it, paid or not. A refusal (400 to 499) is returned to
+   * the buyer, whose signature is not used.
    */
   readonly validate?: Validate<Context<E>>;
 }
 
 /**
- * Turns a route of Hono into an escrowed one: an unpaid request is answered 402 with the terms; a paid one is held on
- * chain, then handled, and its response goes to the arbiter, who releases or refunds the money.
+ * Makes a Hono route an escrowed one: an unpaid request gets a 402 with the terms; a paid one is held on chain, then
+ * handled, and its response goes to the arbiter, which releases or refunds the money.
  * @param handler the route's handler, which finds the payment's id in `c.get("escrowPaymentId")`; if omitted, the next
- *   ones answer
- * @throws TypeError for an invalid price or `leastSecondsLeft`, or without a node to ask
+ * handlers respond
+ * @throws TypeError for an invalid price or `leastSecondsLeft`, or without a node URL
  */
 export function escrowed<E extends Env = Env>(options: EscrowedOptions<E>, handler?: Handler<E>): MiddlewareHandler<E> {
   const serve = createSeller(options);
@@ -40,7 +40,7 @@ export function escrowed<E extends Env = Env>(options: EscrowedOptions<E>, handl
       validate: () => options.validate?.(c),
       async run(id) {
         (c as Context).set("escrowPaymentId", id);
-        // A response with headers would take the place of the next one's cookies.
+        // Cleared, because the headers of this response would replace the next one's cookies.
         c.res = undefined;
         c.finalized = false;
         let made: Response | undefined;
@@ -50,13 +50,13 @@ export function escrowed<E extends Env = Env>(options: EscrowedOptions<E>, handl
         return new Response(body, { status, headers: ownHeaders(before, headers) });
       },
     });
-    // Assigning to a response would merge its headers into the new one.
+    // Cleared first, because assigning to a response would merge its headers into the new one.
     c.res = undefined;
     c.res = withHeaders(before, answer);
   };
 }
 
-/** A handler's answer; if it throws, a response like Hono's default. */
+/** Returns a handler's response, or one like Hono's default if it throws. */
 async function handled(handler: () => unknown, c: Context): Promise<Response | undefined> {
   try {
     return (await handler()) as Response | undefined;

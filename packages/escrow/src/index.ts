@@ -1,9 +1,9 @@
-// To sell. The adapters for Express and Next.js have entries of their own.
+// Selling. The adapters for Express and Next.js have their own entry points.
 
 export { type EscrowedOptions, escrowed } from "./hono.ts";
 export type { Validate, Validated } from "./validate.ts";
 
-// To sell with another framework, or to hold and forward in another way.
+// Selling with another framework, or with a custom way to hold and forward.
 
 export type { BoundContest, ContestConditions, ContestTerms } from "./contest-terms.ts";
 export type { Delivery } from "./delivery.ts";
@@ -14,19 +14,19 @@ export { requirements } from "./schemes.ts";
 export { createSeller, type SaleRequest, type SellerOptions } from "./seller.ts";
 export type { EscrowFacts, Offer } from "./terms.ts";
 
-// To keep what was delivered.
+// Storing deliveries.
 
 export type { Claim, DeliveryStore, Ending, KeptDelivery } from "./stores/delivery-store.ts";
 export { type KeyValue, keyValueStore } from "./stores/key-value-store.ts";
 export { memoryStore } from "./stores/memory-store.ts";
 export { POSTGRES_TABLE, postgresStore, type Queries } from "./stores/postgres-store.ts";
 
-// To buy from an escrow. An operator is paid by the stock client.
+// Buying from an escrow. The stock client pays an operator.
 
 export { RefusedTerms } from "./acceptable.ts";
 export { EscrowScheme, type EscrowSchemeOptions } from "./escrow-scheme.ts";
 
-// To contest what was delivered, before it is released.
+// Contesting a delivery before its release.
 
 export {
   type ContestClaim,
@@ -39,7 +39,7 @@ export {
   signedDeliveryOf,
 } from "./contest.ts";
 
-// To have ERC-8183 jobs judged.
+// Evaluating ERC-8183 jobs.
 
 export {
   type AttestedVerdict,
@@ -55,7 +55,7 @@ export {
 } from "./evaluator.ts";
 export { evaluatorAbi } from "./evaluator-abi.ts";
 
-// To look a payment up, and to refund it without the arbiter.
+// Looking up a payment, and refunding it without the arbiter.
 
 export { type FoundHold, findHold, holdsOf } from "./find-hold.ts";
 export {

@@ -1,6 +1,6 @@
 /**
- * An amount in atomic units of USDC (1 USD is 1,000,000).
- * @param amount US dollars as a decimal text like "0.10", or atomic units as a bigint
+ * Parses an amount into atomic units of USDC (1 USD is 1,000,000).
+ * @param amount US dollars as a decimal string like "0.10", or atomic units as a bigint
  * @throws TypeError if it is neither, not positive, or finer than an atomic unit
  */
 export function parseAmount(amount: string | bigint): bigint {
@@ -18,7 +18,7 @@ function fromUsd(text: string): bigint | null {
   return whole === undefined ? null : BigInt(whole) * 1_000_000n + BigInt(decimals.padEnd(6, "0"));
 }
 
-/** Atomic units of USDC as US dollars, with at least two decimals. */
+/** Formats atomic units of USDC as US dollars, with at least two decimals. */
 export const formatUsd = (atomic: bigint): string => {
   const decimals = String(atomic % 1_000_000n).padStart(6, "0");
   return `${atomic / 1_000_000n}.${decimals.slice(0, 2)}${decimals.slice(2).replace(/0+$/, "")}`;

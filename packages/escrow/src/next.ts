@@ -5,17 +5,17 @@ import { received } from "./whole-request.ts";
 
 export interface RouteOptions<R extends Request> extends SellerOptions {
   /**
-   * Checks the input of a request before anything is held for it, paid or not. A refusal (400 to 499) is the answer, and
-   * the buyer's signature is not used. It gets a copy of the request, so that it may read the body.
+   * Checks the input of a request before anything is held for it, paid or not. A refusal (400 to 499) is returned to
+   * the buyer, whose signature is not used. It gets a copy of the request, so it may read the body.
    */
   readonly validate?: Validate<R>;
 }
 
 /**
- * Makes an escrowed route handler of Next.js, or of anything else that turns a `Request` into a `Response`:
- * `export const POST = escrowed(options, async (request) => Response.json(…))`.
- * @param handler gets the request, the route's context, and the payment's id
- * @throws TypeError for an invalid price or `leastSecondsLeft`, or without a node to ask
+ * Makes an escrowed route handler for Next.js, or for anything else that turns a `Request` into a `Response`: `export
+ * const POST = escrowed(options, async (request) => Response.json(…))`.
+ * @param handler receives the request, the route's context, and the payment's id
+ * @throws TypeError for an invalid price or `leastSecondsLeft`, or without a node URL
  */
 export function escrowed<R extends Request = Request, C = unknown>(
   options: RouteOptions<R>,

@@ -3,17 +3,17 @@ import type { Hex, LocalAccount } from "viem";
 /** The extension's name in `extensions` of a 402 and of `PAYMENT-RESPONSE`. */
 const NAME = "offer-receipt";
 
-/** How long an offer holds at least, in seconds. */
+/** The minimum validity of an offer, in seconds. */
 const OFFER_SECONDS = 300;
-/** Offers made in the same minute end together, so each is signed once a minute. */
+/** Offers made in the same minute end together, so each is signed once per minute. */
 const SHARED_SECONDS = 60;
-/** Signed offers kept for the next 402 of the same minute. */
+/** The number of signed offers cached for the next 402 in the same minute. */
 const MOST_KEPT = 1_000;
 
 const text = (name: string) => ({ name, type: "string" }) as const;
 const number = (name: string) => ({ name, type: "uint256" }) as const;
 
-/** In the order that is signed (x402, extension `offer-receipt`, version 1). */
+/** In the order in which the members are signed (x402, extension `offer-receipt`, version 1). */
 const TYPES = {
   Offer: [
     number("version"),
@@ -37,7 +37,7 @@ interface Terms {
   readonly amount: string;
 }
 
-/** What was paid for, and where the chain shows it. */
+/** The resource that was paid for, and the payment's transaction. */
 export interface Settled {
   readonly network: string;
   readonly resourceUrl: string;
@@ -45,9 +45,9 @@ export interface Settled {
   readonly transaction: string;
 }
 
-/** Signs what a merchant offers and what it was paid. Each method returns members for `extensions`. */
+/** Signs a merchant's offers and receipts. Each method returns members for `extensions`. */
 export interface OfferReceipt {
-  /** One signed offer for each of the terms, in their order. */
+  /** Returns one signed offer for each of the terms, in their order. */
   readonly offers: (resourceUrl: string, accepts: readonly Terms[], nowMs: number) => Promise<Record<string, unknown>>;
   /** @param issuedAt Unix seconds */
   readonly receipt: (settled: Settled, issuedAt: number) => Promise<Record<string, unknown>>;
@@ -55,11 +55,11 @@ export interface OfferReceipt {
 
 type Payload = Readonly<Record<string, string | number>>;
 
-/** The x402 extension `offer-receipt` in its EIP-712 form, signed by the account that is paid. */
+/** Returns a signer for the x402 extension `offer-receipt` in its EIP-712 form, with the payee's account. */
 export function offerReceipt(account: Pick<LocalAccount, "signTypedData">): OfferReceipt {
   const kept = new Map<string, Promise<Hex>>();
   const sign = (primaryType: keyof typeof TYPES, message: Payload) =>
-    // The chain is 1 whatever the network: the domain of the extension, not of a contract.
+    // The chain id is always 1, whatever the network: the domain belongs to the extension, not to a contract.
     account.signTypedData({
       domain: { name: `x402 ${primaryType.toLowerCase()}`, version: "1", chainId: 1 },
       types: TYPES as Record<string, { name: string; type: string }[]>,

@@ -1,9 +1,9 @@
 import type { Hex } from "viem";
 import type { DeliveryStore, KeptDelivery } from "./stores/delivery-store.ts";
 
-/** How long a dead process keeps others from making its delivery. */
+/** The time for which a dead process keeps others from making its delivery. */
 const LEASE_MS = 60_000;
-/** How long a request waits for a delivery that another one is making. */
+/** The time that a request waits for a delivery that another one is making. */
 const WAIT_MS = 25_000;
 const FIRST_LOOK_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
@@ -11,7 +11,7 @@ const LONGEST_PAUSE_MS = 2_000;
 export type DeliveryClaim =
   /** The caller makes the delivery. */
   | { readonly type: "ours"; readonly lease: string }
-  /** It exists. */
+  /** The delivery exists. */
   | { readonly type: "made"; readonly kept: KeptDelivery }
   /** The payment was claimed for something else. */
   | { readonly type: "other"; readonly resource: string }
@@ -24,7 +24,7 @@ export async function claimDelivery(store: DeliveryStore, id: Hex, resource: str
   for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     const claim = await store.claim(id, resource, LEASE_MS);
     if (claim.resource !== resource) return { type: "other", resource: claim.resource };
-    // The request that had the lease before may have stored it just now.
+    // The previous lease holder may have stored it just now.
     const kept = await store.get(id);
     if (kept !== null) return { type: "made", kept };
     if (claim.lease !== null) return { type: "ours", lease: claim.lease };
@@ -39,7 +39,7 @@ export interface Leased {
   readonly log: (message: string, cause?: unknown) => void;
 }
 
-/** Does work that may take longer than a lease, which is extended until the work is done. */
+/** Does work that may take longer than a lease, extending the lease until it is done. */
 export async function whileLeased<T>(
   store: DeliveryStore,
   { id, lease, log }: Leased,

@@ -1,4 +1,4 @@
-/** Defines own members on an object, whatever they hide; returns what brings back the hidden ones. */
+/** Defines own members on an object, hiding existing ones; returns a function that restores them. */
 export function override(target: object, members: Record<string, unknown>): () => void {
   const hidden = Object.keys(members).map((name) => [name, Object.getOwnPropertyDescriptor(target, name)] as const);
   for (const [name, member] of Object.entries(Object.getOwnPropertyDescriptors(members)))

@@ -17,9 +17,9 @@ import type { EscrowFacts } from "./terms.ts";
 
 const erc1271Abi = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
 const VALID = "0x1626ba7e";
-/** What asking a wallet may use: no more than a hold gets, since the wallet may be anybody's contract. */
+/** The gas limit for asking a wallet: no more than a hold gets, because the wallet may be any contract. */
 const MOST_GAS = 250_000n;
-/** A payer that no node knows as a signer is refused after this many readings: one that lags may not know a fresh wallet yet. */
+/** The number of readings before an unknown payer is refused, because a lagging node may not know a new wallet yet. */
 const READINGS = 3;
 const BETWEEN_READINGS_MS = 250;
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
@@ -30,12 +30,12 @@ export interface Signed {
 }
 
 /**
- * The payer's signature of these terms as the hold takes it: an account's in the form that USDC knows, or what a contract
- * accepts (ERC-1271), without an ERC-6492 wrapping. Held terms are public: only the signature keeps others from fetching
- * the purchase.
- * @param deploys whether the hold may deploy the payer's wallet by a wrapped signature, which then stays wrapped
- * @returns null if the payer did not sign, "undeployed" if its wallet has no code that could tell
- * @throws the node's error if a contract cannot be asked
+ * Returns the payer's signature of these terms in the form that the hold needs: an account's in the form that USDC
+ * accepts, or a contract's (ERC-1271), without an ERC-6492 wrapping. The terms of a hold are public; only the signature
+ * keeps others from fetching the purchase.
+ * @param deploys whether the hold may deploy the payer's wallet with a wrapped signature, which then remains wrapped
+ * @returns null if the payer did not sign, "undeployed" if its wallet has no code that could check
+ * @throws the node's error if a contract cannot be called
  */
 export async function payerSignature(
   client: Client,
@@ -58,12 +58,12 @@ export async function payerSignature(
 interface Asked {
   readonly hash: Hex;
   readonly signature: Hex;
-  /** Without its wrapping. */
+  /** The signature without its wrapping. */
   readonly plain: Hex;
   readonly deploys: boolean;
 }
 
-/** One reading of what a wallet's contract says of a signature. */
+/** Reads once whether a wallet's contract accepts a signature. */
 async function walletSignature(
   client: Client,
   payer: Address,

@@ -10,24 +10,24 @@ export interface PresentedPayload {
   /** As stated in the payment; the contract derives its own from the terms. */
   readonly authorization: Authorization;
   readonly signature: Hex;
-  /** What the salt is made of, if the offer has a policy. */
+  /** The nonce in the salt's preimage, if the offer has a policy. */
   readonly saltNonce?: bigint | undefined;
 }
 
-/** A payload, with the scheme and network that the client says it accepted; undefined if it left them out. */
+/** A payload, with the scheme and network that the client claims to have accepted; undefined if omitted. */
 export interface PresentedPayment extends PresentedPayload {
   readonly scheme: unknown;
   readonly network: unknown;
 }
 
-/** A payment as its header carries it: what the client says it accepted, and the scheme's own payload. */
+/** A payment as in its header: the terms that the client claims to have accepted, and the scheme's own payload. */
 export interface DecodedHeader {
   /** The header's name. */
   readonly header: string;
-  /** Empty if the client left it out. */
+  /** Empty if the client omitted it. */
   readonly accepted: Readonly<Record<string, unknown>>;
   readonly payload: unknown;
-  /** The URL that the payment says it is for; undefined if it does not say. */
+  /** The URL that the payment claims to be for, if any. */
   readonly resource: unknown;
 }
 
@@ -35,8 +35,9 @@ export interface DecodedHeader {
 const MAX_HEADER_BYTES = 16_384;
 
 /**
- * Decodes the payment headers of a request, for x402 version 2. Null without any. `malformed` says what is wrong;
- * `refused` does of an `X-PAYMENT` alone, whose client may know version 1 only and is shown the terms.
+ * Decodes the payment headers of a request, for x402 version 2. Null without any. `malformed` gives the reason for an
+ * invalid one; `refused` gives it for an `X-PAYMENT` alone, whose client may know version 1 only and is shown the
+ * terms.
  */
 export function decodePaymentHeaders(
   headers: PaymentHeaders,
@@ -63,14 +64,16 @@ function decode(headers: PaymentHeaders): DecodedHeader | { readonly malformed: 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Whether the resource that a payment names has this URL's path. The query is input, which a buyer may mend. */
+/**
+ * Returns whether the resource that a payment names has this URL's path. The query is input, which a buyer may correct.
+ */
 export function isFor(resource: unknown, url: string): boolean {
   if (resource === undefined) return true;
   if (typeof resource !== "string" || !URL.canParse(resource, url)) return false;
   return new URL(resource, url).pathname === new URL(url).pathname;
 }
 
-/** Reads the `payload` of a decoded header; `malformed` says what is wrong with it. */
+/** Parses the `payload` of a decoded header; `malformed` gives the reason if it is invalid. */
 export const parsePayload = (payload: unknown): PresentedPayload | { readonly malformed: string } =>
   unlessMalformed(() => readPayload(payload));
 
@@ -85,7 +88,7 @@ function readPayload(given: unknown): PresentedPayload {
   };
 }
 
-/** The EIP-3009 authorization of a payload. @throws Malformed */
+/** Parses the EIP-3009 authorization of a payload. @throws Malformed */
 export function readAuthorization(given: unknown): Authorization {
   const { from, to, value, validAfter, validBefore, nonce } = record(given, "payload.authorization");
   return {
@@ -101,7 +104,7 @@ export function readAuthorization(given: unknown): Authorization {
 /** @throws Malformed */
 export const readSignature = (given: unknown): Hex => hex(given, /^0x([0-9a-f]{2}){1,4096}$/i, "signature");
 
-/** The draft leaves the payer out of the terms, since the authorization names it; one that is there has to be right. */
+/** The draft omits the payer from the terms, because the authorization names it; if it is present, it must match. */
 const paymentInfo = (info: Record<string, unknown>, from: Address): PaymentInfo => ({
   operator: address(info.operator, "paymentInfo.operator"),
   payer: info.payer === undefined ? from : address(info.payer, "paymentInfo.payer"),

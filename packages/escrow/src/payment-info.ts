@@ -16,7 +16,7 @@ export interface PaymentInfo {
   readonly salt: bigint;
 }
 
-/** Where a payment is held. */
+/** The chain and the contract of a hold. */
 export interface EscrowPlace {
   readonly chainId: number;
   /** The contract that holds the money. */
@@ -48,12 +48,12 @@ const TERMS = [
 const PLACE = [{ type: "uint256" }, { type: "address" }, { type: "bytes32" }] as const;
 
 /**
- * The payment's id: the hash of its terms, the chain and the contract (`getHash`).
+ * Returns the payment's id: the hash of its terms, the chain, and the contract (`getHash`).
  * @throws viem's encoding errors for an address or a number that does not fit its field
  */
 export const paymentId = (place: EscrowPlace, info: PaymentInfo): Hex => hash(place, info, info.payer);
 
-/** The nonce of the payer's authorization: the id computed with a zero payer (`getPayerAgnosticHash`). */
+/** Returns the nonce of the payer's authorization: the id computed with a zero payer (`getPayerAgnosticHash`). */
 export const payerAgnosticNonce = (place: EscrowPlace, info: Omit<PaymentInfo, "payer">): Hex =>
   hash(place, info, zeroAddress);
 

@@ -2,7 +2,7 @@ import type { Address, Client, Hex } from "viem";
 import { readContract } from "viem/actions";
 import { escrowAbi } from "./abi.ts";
 
-/** What has become of a payment: from none to held, then to released or refunded, never back. */
+/** The state of a payment: from none to held, then to released or refunded, never back. */
 export type PaymentStatus = "none" | "held" | "released" | "refunded";
 
 const STATUSES: readonly PaymentStatus[] = ["none", "held", "released", "refunded"];

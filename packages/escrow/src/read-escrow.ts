@@ -14,11 +14,11 @@ interface Published {
 }
 
 /**
- * Everything a sale needs to know about the contracts that it goes through: at most one of each kind, and what stock
- * clients can pay first. The trust service says which ones it arbitrates; each contract itself says who holds the money,
- * what it accepts and who gets the fee.
- * @param pinned the contracts' addresses, if the service should not be asked
- * @throws Error if the service or the node does not answer, or the service arbitrates no contract on the node's chain
+ * Reads everything that a sale needs to know about its contracts: at most one of each kind, starting with what stock
+ * clients can pay. The trust service names the contracts it arbitrates; each contract names the holder of the money,
+ * the accepted token, and the fee recipient.
+ * @param pinned the contracts' addresses, instead of asking the service
+ * @throws Error if the service or the node does not respond, or the service arbitrates no contract on the node's chain
  */
 export async function readEscrows(
   client: Client,
@@ -54,7 +54,7 @@ async function readContractFacts(client: Client, address: Address) {
 interface ContractEntry {
   readonly network?: unknown;
   readonly address?: unknown;
-  /** A text that begins with "current", or not. */
+  /** A string that may begin with "current". */
   readonly validity?: unknown;
   /** The x402 scheme that pays it. */
   readonly scheme?: unknown;
@@ -68,7 +68,7 @@ async function published(arbiterUrl: string, network: string): Promise<Published
   const url = `${arbiterUrl}/escrow`;
   const headers = { accept: "application/json" };
   const response = await fetch(url, { headers, redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
-  if (!response.ok) throw new Error(`${url} answered ${response.status}.`);
+  if (!response.ok) throw new Error(`${url} returned ${response.status}.`);
   const policy = (await response.json()) as { contracts?: readonly ContractEntry[]; forward?: PublishedForward };
   const current = policy.contracts?.filter((entry) => entry.network === network && isCurrent(entry)) ?? [];
   const addresses = current.map(({ address }) => address).filter(isContractAddress);

@@ -18,7 +18,7 @@ export const USAGE = `Refunds an escrowed payment to its payer, starting ${REFUN
 Exit codes: 0 refunded; 1 not refundable (too early, already settled, or no such payment); 2 usage error, or the chain cannot be
 read.`;
 
-/** Incorrect use of the command line. */
+/** Thrown for incorrect use of the command line. */
 export class UsageError extends Error {}
 
 interface Options {
@@ -28,7 +28,7 @@ interface Options {
   readonly escrow: Hex | undefined;
 }
 
-/** The sub-command `refund`: prints what it did. @throws UsageError, or the chain node's own error */
+/** The subcommand `refund`: prints the result. @throws UsageError, or the chain node's own error */
 export async function refundCommand(args: readonly string[]): Promise<0 | 1> {
   const options = parse(args);
   try {
@@ -51,7 +51,7 @@ export async function refundCommand(args: readonly string[]): Promise<0 | 1> {
   }
 }
 
-/** Both are 32 bytes: it is a transaction if the chain knows one. */
+/** Both are 32 bytes; the key is a transaction if the chain knows one. */
 async function target({ key, rpcUrl, escrow }: Options): Promise<RefundTarget> {
   const client = createClient({ transport: http(rpcUrl) });
   const isTransaction = await getTransactionReceipt(client, { hash: key }).then(

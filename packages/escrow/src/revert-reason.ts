@@ -1,13 +1,13 @@
 import { BaseError, ContractFunctionRevertedError, ExecutionRevertedError } from "viem";
 
-/** What a contract said when it refused a call. */
+/** A contract's reason for reverting a call. */
 export interface RevertReason {
-  /** The name of the custom error, its selector if it is unknown here; "Error" for a text, or for nothing. */
+  /** The name of the custom error, or its selector if it is unknown here; "Error" for a text, or for no reason. */
   readonly name: string;
   readonly text: string;
 }
 
-/** Why a contract refused; null if it did not refuse but the node failed, so that nothing is known. */
+/** Returns a contract's reason for refusing; null if the node failed, so that the outcome is unknown. */
 export function revertReason(error: unknown): RevertReason | null {
   if (!(error instanceof BaseError)) return null;
   const found = error.walk((cause) => cause instanceof ContractFunctionRevertedError);
@@ -21,10 +21,10 @@ export function revertReason(error: unknown): RevertReason | null {
   return hasReverted(error) ? { name: "Error", text: "it reverts without a reason, or takes too much gas" } : null;
 }
 
-/** Whether a call was refused or ran out of gas, as opposed to a failure of the node. */
+/** Returns whether a call reverted or ran out of gas, as opposed to a failure of the node. */
 export const hasReverted = (error: unknown): boolean =>
   error instanceof BaseError &&
   error.walk((cause) => cause instanceof ExecutionRevertedError || isOutOfGas(cause)) !== null;
 
-/** Nodes have no code of their own for it. */
+/** Nodes have no code for running out of gas. */
 const isOutOfGas = (cause: unknown): boolean => cause instanceof BaseError && /out ?of ?gas/i.test(cause.details);

@@ -1,11 +1,11 @@
 import { type Delivery, headerOf } from "./delivery.ts";
 import type { Decision } from "./forward.ts";
 
-/** What the rules look at. */
+/** The input of the rules. */
 export interface Content {
   /** HTTP status. */
   readonly status: number;
-  /** The content type it was sent with; null if unknown. */
+  /** The content type as sent; null if unknown. */
   readonly contentType: string | null;
   /** Decoded; null if that failed. */
   readonly body: Uint8Array | null;
@@ -16,8 +16,8 @@ export interface Rule {
   readonly decision: Decision;
   readonly when: string;
   /**
-   * Whether it says something about the merchant. A buyer can make any merchant refuse its input, so such a refund is
-   * carried out without a record on the chain, like one by the clock, and does not count against the merchant.
+   * Whether it counts for or against the merchant. A buyer can make any merchant refuse its input, so such a refund,
+   * like one by timeout, leaves no record on the chain and does not count against the merchant.
    */
   readonly counts: boolean;
   readonly applies: (content: Content) => boolean;
@@ -36,7 +36,10 @@ function parsed({ body }: Content): { readonly value: unknown } | null {
   }
 }
 
-/** An answer that reports its own failure: `error`, a non-empty `errors`, or `success: false` at the top level. */
+/**
+ * Returns whether a response reports its own failure: `error`, a non-empty `errors`, or `success: false` at the top
+ * level.
+ */
 function saysError(value: unknown): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const { error, errors, success } = value as Record<string, unknown>;
@@ -106,14 +109,14 @@ export const RULES: readonly Rule[] = [
   },
 ];
 
-/** The rule that decides a delivery. Deterministic: the same content always gets the same rule. */
+/** Returns the rule that decides a delivery. Deterministic: the same content always gets the same rule. */
 export function evaluate(content: Content): Rule {
   const rule = RULES.find(({ applies }) => applies(content));
   if (rule === undefined) throw new Error("the last rule applies to everything");
   return rule;
 }
 
-/** The rule by which the arbiter decides a delivery; null if its body has a content coding, which only the arbiter undoes. */
+/** Returns the rule that decides a delivery; null if its body has a content coding, which only the arbiter decodes. */
 export function ruleOf(delivery: Delivery): Rule | null {
   if (!/^\s*(identity)?\s*$/i.test(headerOf(delivery, "content-encoding"))) return null;
   const { status, body } = delivery;

@@ -22,19 +22,20 @@ import { asDelivery } from "./validate.ts";
 export interface SaleParts extends DecisionParts {
   readonly client: Client;
   readonly send: SendHold;
-  /** How many seconds of someone else's hold must be left when the handler starts. */
+  /** The number of seconds of someone else's hold that must be left when the handler starts. */
   readonly leastSecondsLeft: number;
 }
 
-/** A payment that matches the offer's terms and carries the payer's signature. */
+/** A payment that matches the offer's terms and contains the payer's signature. */
 export interface Purchase {
   readonly payment: Payment;
   /** Method and path with its query. */
   readonly resource: string;
-  /** The answer to input that the merchant refuses; null if it takes it. */
+  /** Returns the response to input that the merchant refuses; null if it accepts it. */
   readonly validate: () => Promise<Response | null>;
   /**
-   * The merchant's handler; it runs once the payment is held, and answers instead of throwing. It gets the payment's id.
+   * The merchant's handler; it runs once the payment is held, and returns a response instead of throwing. It gets the
+   * payment's id.
    */
   readonly run: (id: Hex) => Promise<Response>;
 }
@@ -48,11 +49,13 @@ export interface Delivered {
 
 export type Outcome =
   | Delivered
-  /** The arbiter refunds a response that looks like goods: the buyer gets its money back, and nothing of the response. */
+  /**
+   * The arbiter refunds a response that looks like goods: the buyer gets its money back, and nothing of the response.
+   */
   | (Omit<Delivered, "type"> & { readonly type: "withheld" })
   /** This payment buys nothing; the buyer has to sign a new one. */
   | { readonly type: "payment_required"; readonly error: string }
-  /** This payment bought something else, or what it bought is no longer available. */
+  /** This payment bought something else, or its response is no longer available. */
   | { readonly type: "conflict"; readonly error: string }
   /** The response exists, but it is not certain yet that the merchant gets the money. */
   | { readonly type: "not_yet"; readonly error: string }
@@ -65,7 +68,7 @@ interface Made {
   readonly isReplay: boolean;
 }
 
-/** What this process is selling right now, by payment id. */
+/** The sales in progress in this process, by payment id. */
 const inFlight = new Map<Hex, Promise<Outcome>>();
 
 /**
@@ -80,7 +83,7 @@ export async function sell(parts: SaleParts, purchase: Purchase): Promise<Outcom
   if (running !== undefined) {
     const outcome = await running;
     if ("delivery" in outcome) return replay(parts, purchase, { id, kept: outcome.delivery });
-    // What was refused was that request's input.
+    // The refusal was of the other request's input.
     return outcome.type === "invalid" ? sell(parts, purchase) : outcome;
   }
   const selling = sellOnce(parts, purchase, id).finally(() => inFlight.delete(id));
@@ -103,12 +106,12 @@ async function sellOnce(parts: SaleParts, purchase: Purchase, id: Hex): Promise<
     const late: Outcome = { type: "payment_required", error: tooLate(id, held.refundableFrom) };
     return unlessSold(parts, purchase, { id, unsold: late });
   }
-  // It is held already, so that the refusal is what the arbiter gets, and the buyer its money back at once.
+  // It is already held, so the refusal goes to the arbiter, and the buyer gets its money back immediately.
   const run = refusal === null ? purchase.run : () => asDelivery(refusal);
   return deliver(parts, { ...purchase, run }, { id, transaction: held.transaction });
 }
 
-/** Another process may have sold it since the first look: what it stored is there before its payment is released. */
+/** Another process may have sold it since the first look. Its response is stored before the payment is released. */
 async function unlessSold(
   parts: SaleParts,
   purchase: Purchase,
@@ -155,7 +158,7 @@ async function replay(
   return handOver(parts, purchase, { id, kept, isReplay: true });
 }
 
-/** Gives a response out, once the arbiter has had it, and only while the merchant gets the money for it. */
+/** Returns a response once the arbiter has it, and only if the merchant gets the money for it. */
 async function handOver(parts: SaleParts, purchase: Purchase, { id, kept, isReplay }: Made): Promise<Outcome> {
   const { info, contest } = purchase.payment;
   const decision =
@@ -163,7 +166,7 @@ async function handOver(parts: SaleParts, purchase: Purchase, { id, kept, isRepl
   if (decision === "ended") return { type: "payment_required", error: over(id) };
   if (decision === "refused") return { type: "not_yet", error: undecided(id) };
   const delivered = { type: "delivered", id, delivery: { ...kept, decision }, isReplay } as const;
-  // Buyers can shape what a handler answers: an `error` among the goods would get them both the goods and the refund.
+  // Buyers can shape a handler's response: an `error` among the goods would get them both the goods and the refund.
   if (decision === "refund") return isError(kept) ? delivered : { ...delivered, type: "withheld" };
   if (decision === "pending" && !isError(kept) && ruleOf(kept)?.decision !== "release")
     return { type: "not_yet", error: keptBack(id) };
@@ -191,7 +194,7 @@ function unlessEnded(delivered: Delivered, { status, secondsLeft }: TimeLeft, le
 
 const LOOKS = 5;
 
-/** The hold right before its response leaves: the handler may have taken long. */
+/** Reads the hold right before its response leaves, because the handler may have taken long. */
 async function lookAgain(parts: SaleParts, { payment }: Purchase, id: Hex): Promise<TimeLeft> {
   const { client, escrow, send } = parts;
   const key = { id, escrow: escrow.address };
@@ -201,7 +204,7 @@ async function lookAgain(parts: SaleParts, { payment }: Purchase, id: Hex): Prom
     // This node lags behind the one that showed the hold.
     await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** look));
   }
-  // A reorganization took the hold back: the same authorization makes it again.
+  // A reorganization removed the hold; the same authorization creates it again.
   await hold(client, send, { info: payment.info, signature: payment.signature, escrow });
   return readTimeLeft(client, key);
 }
@@ -244,4 +247,4 @@ const notYet = (id: Hex): string =>
   "header again.";
 
 const gone = (id: Hex): string =>
-  `The hold of payment ${id} is not on the chain any more. Do not sign again; send the same header again.`;
+  `The hold of payment ${id} is no longer on the chain. Do not sign again; send the same header again.`;

@@ -12,32 +12,32 @@ import type { PaymentInfo } from "./payment-info.ts";
 import type { RevertReason } from "./revert-reason.ts";
 import { requirements as commerceRequirements, type EscrowFacts, type Offer, SCHEME } from "./terms.ts";
 
-/** A payment that matches an offer; whether its payer signed it is not known yet. */
+/** A payment that matches an offer; its signature has not been checked yet. */
 export interface Payment {
   readonly info: PaymentInfo;
   readonly signature: Hex;
-  /** What the payer may contest, as its salt binds it. */
+  /** The contest that the payer may bring, as bound by its salt. */
   readonly contest?: BoundContest | undefined;
 }
 
 type Reading = Payment | { readonly malformed: string } | { readonly refused: string };
 
-/** What differs between the schemes; everything else is one path. */
+/** The differences between the schemes; everything else is shared. */
 interface SchemeRules {
   readonly requirements: typeof requirements;
-  /** The terms that a header's payload was signed for, if they are the offer's. */
+  /** Returns the terms that a header's payload was signed for, if they are the offer's. */
   readonly read: (header: DecodedHeader, offer: Offer, nowMs: number) => Reading;
   /** Whether the hold may deploy the payer's wallet by this signature (ERC-6492). */
   readonly deploys: (signature: Hex, allowed: readonly Address[]) => boolean;
-  /** Says that the payer's wallet has to be deployed first. */
+  /** The error that the payer's wallet must be deployed first. */
   readonly undeployed: (payer: Address, allowed: readonly Address[]) => string;
-  /** Says that the payer's signature is not over these terms. */
+  /** The error that the payer's signature is not over these terms. */
   readonly notSigned: (payer: Address) => string;
-  /** Says why the contract does not hold the payment. */
+  /** The error of a contract that does not hold the payment. */
   readonly notHeld: (why: RevertReason) => string;
 }
 
-/** The offer's contest, with what this payment's salt is made of. */
+/** Returns the offer's contest, with the nonce in this payment's salt. */
 const boundIn = (
   { contest }: Offer,
   { saltNonce }: { readonly saltNonce?: bigint | undefined },
@@ -72,7 +72,7 @@ const OPERATOR: SchemeRules = {
     const presented = parseAuthCapture(payload, offer.contest);
     if ("malformed" in presented) return presented;
     const payment = { ...presented, accepted };
-    // What was held in time stays a purchase; the hold itself refuses what is over.
+    // A payment that was held in time remains a purchase; the hold itself refuses an expired one.
     const refused = authCapture.mismatch({ payment, offer, nowMs, checksExpiry: false });
     if (refused !== null) return { refused };
     const { authorization, signature } = payment;
@@ -91,12 +91,12 @@ const OPERATOR: SchemeRules = {
 
 const SCHEMES: Readonly<Record<EscrowFacts["scheme"], SchemeRules>> = { [AUTH_CAPTURE]: OPERATOR, [SCHEME]: COMMERCE };
 
-/** What differs for a contract's payments. */
+/** Returns the rules for a contract's payments. */
 export const rulesOf = ({ scheme }: Pick<EscrowFacts, "scheme">): SchemeRules => SCHEMES[scheme];
 
 /**
- * The x402 version 2 payment requirements of an offer, by the scheme that pays its contract.
- * @param nowMs the time the expiries count from, in milliseconds; they are absolute unix seconds, rounded up
+ * Returns the x402 version 2 payment requirements of an offer, in the scheme that pays its contract.
+ * @param nowMs the start of the expiries, in milliseconds; they are absolute unix seconds, rounded up
  */
 export const requirements = (
   offer: Offer,
@@ -105,8 +105,8 @@ export const requirements = (
   rulesOf(offer.escrow).requirements(offer, nowMs);
 
 /**
- * Reads the payment headers of a request, and finds the offer that the payment takes. A "commerce" client may leave out
- * what it accepted. Null without a payment.
+ * Reads the payment headers of a request, and finds the offer that the payment is for. A "commerce" client may omit the
+ * accepted terms. Null without a payment.
  */
 export function readPayment(
   headers: PaymentHeaders,

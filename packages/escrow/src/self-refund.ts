@@ -15,7 +15,7 @@ export type RefundTarget =
   | { readonly transaction: Hex };
 
 export type RefundRequest = RefundTarget & {
-  /** Sends the refund and pays the gas; the money always goes to the payer. */
+  /** The account that sends the refund and pays the gas; the money always goes to the payer. */
   readonly account: Account;
   readonly client?: Client;
   /** JSON-RPC of the chain; this or `client`. */
@@ -28,7 +28,9 @@ export interface SelfRefund {
   readonly payer: Address;
   /** Atomic units of USDC. */
   readonly amount: bigint;
-  /** False if USDC refused the payer: the escrow then owes it, and `withdraw` pays it later. An operator owes nothing. */
+  /**
+   * False if USDC refused the payer: the escrow then owes it, and `withdraw` pays it later. An operator owes nothing.
+   */
   readonly isPaid: boolean;
 }
 
@@ -38,12 +40,12 @@ export type RefundRefusalCode =
   | "too_early"
   | "already_released"
   | "already_refunded"
-  /** The payer took it back itself, past the operator, after the payment's `authorizationExpiry`. */
+  /** The payer reclaimed it itself, past the operator, after the payment's `authorizationExpiry`. */
   | "already_reclaimed"
   /** USDC refuses the transfer, and an operator cannot owe it; it may succeed later. */
   | "not_payable";
 
-/** The payment cannot be refunded by the clock; nothing was sent. */
+/** Thrown if the payment cannot be refunded by timeout; nothing was sent. */
 export class RefundRefused extends Error {
   readonly code: RefundRefusalCode;
 
@@ -109,7 +111,7 @@ async function locate(client: Client, target: RefundTarget): Promise<Located> {
   return first;
 }
 
-/** By the chain's own clock, which the contract uses. */
+/** Uses the chain's own clock, as the contract does. */
 async function requireRefundable(client: Client, { id, escrow, custody, info }: Located): Promise<void> {
   const [{ status, refundableFrom }, { timestamp }] = await Promise.all([
     readPayment(client, escrow, id),
@@ -118,7 +120,7 @@ async function requireRefundable(client: Client, { id, escrow, custody, info }: 
   if (status === "none") refuse("not_found", `The escrow ${escrow} holds no payment ${id}.`);
   if (status === "released") refuse("already_released", `Payment ${id} was released to its merchant.`);
   if (status === "refunded") {
-    // Before its expiry no payer can reclaim. An escrow that holds the money itself has no such way.
+    // No payer can reclaim before the expiry, and an escrow that holds the money itself has no `reclaim`.
     const canBeReclaimed = custody !== escrow && Number(timestamp) >= info.authorizationExpiry;
     const reclaim = canBeReclaimed ? await findReclaim(client, { id, custody }) : null;
     if (reclaim === null) refuse("already_refunded", `Payment ${id} has already been refunded to its payer.`);
@@ -138,16 +140,16 @@ async function requireRefundable(client: Client, { id, escrow, custody, info }: 
   }
 }
 
-/** A refund that the chain refuses though its time has come: USDC does not pay the payer now. */
+/** Reports a refund that the chain refuses although it is due: USDC does not pay the payer now. */
 async function notPayable(client: Client, held: Located, error: unknown): Promise<never> {
   const { id, escrow, custody, info } = held;
   const reason = custody === escrow ? null : revertReason(error);
   if (reason === null) throw error;
-  // Unless somebody has just ended it.
+  // Unless someone has just ended it.
   await requireRefundable(client, held);
   refuse(
     "not_payable",
-    `Payment ${id} cannot be refunded to ${info.payer} at present: ${reason.text}. Nothing was sent; try again later.`,
+    `Payment ${id} cannot be refunded to ${info.payer} at the moment: ${reason.text}. Nothing was sent; try again later.`,
   );
 }
 

@@ -18,12 +18,12 @@ export interface ExactPurchase extends Omit<Purchase, "payment"> {
 
 export type ExactOutcome =
   | { readonly type: "sold"; readonly delivery: KeptDelivery; readonly isReplay: boolean }
-  /** The handler answered with a failure, and nothing was charged. */
+  /** The handler returned a failure, and nothing was charged. */
   | { readonly type: "failed"; readonly delivery: Delivery }
   | { readonly type: "payment_required" | "conflict" | "not_yet"; readonly error: string }
   | { readonly type: "invalid"; readonly refusal: Response };
 
-/** Names an authorization in the store, and for the handler. */
+/** The key of an authorization in the store, and for the handler. */
 const nameOf = ({ chainId, usdc }: ExactChain, { authorization: { from, nonce } }: ExactPayment): Hex =>
   keccak256(
     encodeAbiParameters(
@@ -33,8 +33,8 @@ const nameOf = ({ chainId, usdc }: ExactChain, { authorization: { from, nonce } 
   );
 
 /**
- * Sells one request for an ordinary payment: the handler runs, its response is charged if it is no failure, and the same
- * payment again gets the same response.
+ * Sells one request for an ordinary payment: the handler runs, its response is charged unless it is a failure, and the
+ * same payment again gets the same response.
  * @throws if it is unknown whether the payment has settled; the same request may be sent again
  */
 export async function sellExact(parts: ExactParts, purchase: ExactPurchase): Promise<ExactOutcome> {
@@ -47,7 +47,7 @@ export async function sellExact(parts: ExactParts, purchase: ExactPurchase): Pro
   if (refusal !== null) return { type: "invalid", refusal };
   const paid = await paidBy(chain, payment);
   if (paid === "elsewhere")
-    return { type: "conflict", error: "This payment was used before, and what it bought is no longer stored." };
+    return { type: "conflict", error: "This payment was used before, and its response is no longer stored." };
   if (paid === "unused") {
     const refused = tooLate(payment.authorization, Date.now()) ?? (await refusedBy(chain, payment));
     if (refused !== null) return { type: "payment_required", error: `The payment cannot be made: ${refused}` };
@@ -66,7 +66,7 @@ export async function sellExact(parts: ExactParts, purchase: ExactPurchase): Pro
 interface Turn {
   readonly id: Hex;
   readonly lease: string;
-  /** The transaction of a payment that has settled before. */
+  /** The transaction of a payment that settled earlier. */
   readonly paid: Hex | null;
 }
 
@@ -80,7 +80,7 @@ async function serve({ chain, store, log }: ExactParts, purchase: ExactPurchase,
       await free();
       return { type: "failed", delivery };
     }
-    // A transfer that reverts may do so because a stranger has submitted the same authorization meanwhile.
+    // A transfer may also revert because someone else has submitted the same authorization.
     const transaction = paid ?? (await settle(chain, payment)) ?? (await paidBy(chain, payment));
     if (transaction === "unused" || transaction === "elsewhere") {
       await free();

@@ -23,80 +23,80 @@ import { type EscrowFacts, LEAST_AMOUNT, MAX_TIMEOUT_SECONDS, networkOf, type Of
 import { parseLeastSecondsLeft } from "./time-left.ts";
 import { refusalOf, type Validated } from "./validate.ts";
 
-/** What a merchant sells by, whatever framework its server uses. */
+/** The options of a merchant, regardless of the server's framework. */
 export interface SellerOptions {
   /**
    * The merchant: receives the payments, signs deliveries and, unless `hold` is given, sends the holds and pays their
-   * gas. A function is called once, by the first request: a build that only loads the route needs no key.
+   * gas. A function is called once, on the first request, so a build that only loads the route needs no key.
    */
   readonly account: LocalAccount | (() => LocalAccount);
-  /** JSON-RPC of the chain to sell on; either this or `client`. A function is called like that of `account`. */
+  /** JSON-RPC of the chain to sell on; either this or `client`. A function is called as for `account`. */
   readonly rpcUrl?: string | (() => string | undefined);
   readonly client?: Client;
   /** US dollars like "0.10", or atomic units of USDC. */
   readonly price: string | bigint;
-  /** The trust service, like "https://trust.example". */
+  /** The trust service, such as "https://trust.example". */
   readonly arbiterUrl: string;
   /**
-   * The contracts to sell through: an escrow, an operator, or one of each. If omitted, the trust service is asked once
-   * which ones it arbitrates.
+   * The contracts to sell through: an escrow, an operator, or one of each. If omitted, the trust service is queried once
+   * for the contracts that it arbitrates.
    */
   readonly escrow?: Address | readonly Address[];
   /**
-   * Factories that may deploy a buyer's wallet along with its hold (ERC-6492), at the expense of the hold's sender;
-   * default none. A wallet that has its code already needs none.
+   * Factories that may deploy a buyer's wallet together with its hold (ERC-6492), at the expense of the hold's sender;
+   * default none. A deployed wallet needs none.
    */
   readonly walletFactories?: readonly Address[];
   /**
-   * How many seconds of a hold's 30 minutes must be left when the handler starts, 60 to 1800; default 1200. It is more
-   * than the longest time that your handler takes. It does not concern a hold that this request has just made.
+   * The number of seconds of a hold's 30 minutes that must be left when the handler starts, 60 to 1800; default 1200.
+   * Set it higher than the longest run of your handler. It does not apply to a hold that this request made.
    */
   readonly leastSecondsLeft?: number;
   /**
-   * For how many seconds after a good delivery its buyer may contest it, 0 to 1200; default 0. The money is released when
-   * they are over, or as soon as the contest is answered.
+   * The number of seconds after a good delivery in which its buyer may contest it, 0 to 1200; default 0. The money is
+   * released when they have passed, or as soon as the contest is answered.
    */
   readonly contestSeconds?: number;
-  /** What you promise of the response, or of a public URL; the buyer's contest can have it checked. */
+  /** Your promises about the response, or about a public URL; the buyer's contest can have them checked. */
   readonly contestConditions?: ContestConditions;
   /**
-   * Whether ordinary buyers can pay as well: a last term of the scheme `exact`, which pays the merchant immediately. Its buyer
-   * has no hold, no arbiter and no refund, and the terms say so. Default false.
+   * Whether ordinary buyers can pay as well: the terms end with one of the scheme `exact`, which pays the merchant
+   * immediately. Its buyer has no hold, no arbiter, and no refund, and the terms state this. Default false.
    */
   readonly exact?: boolean;
-  /** What is sold, described for the buyer. */
+  /** A description of the goods for the buyer. */
   readonly description?: string;
   /**
-   * Whether `account` signs what it offers and what it was paid (x402 extension `offer-receipt`); default true. An offer
-   * is signed once a minute for each URL that is asked for, also without a payment.
+   * Whether `account` signs offers and receipts (x402 extension `offer-receipt`); default true. An offer is signed once
+   * per minute for each requested URL, even without a payment.
    */
   readonly signsOffers?: boolean;
   /**
-   * The origin that buyers use, like "https://shop.example": what is signed names it. Default: what the request says,
-   * which behind a proxy may be another one, and is the sender's choice where the server takes any `Host`.
+   * The origin that buyers use, such as "https://shop.example", for signed URLs. By default it is taken from the
+   * request, which may be wrong behind a proxy, and is the sender's choice if the server accepts any `Host`.
    */
   readonly origin?: string;
-  /** Sends `authorize` to the chain in place of `account`, and returns the transaction. */
+  /** Sends `authorize` to the chain instead of `account`, and returns the transaction. */
   readonly hold?: SendHold;
-  /** Default: in memory, shared by all routes of the process, bounded. */
+  /** By default in memory, shared by all routes of the process, bounded. */
   readonly store?: DeliveryStore;
-  /** Gives a delivery to the arbiter; defaults to `POST {arbiterUrl}/escrow/verify`. */
+  /** Gives a delivery to the arbiter; `POST {arbiterUrl}/escrow/verify` by default. */
   readonly forward?: Forward;
-  /** Receives errors that no answer can report; defaults to `console.error`. */
+  /** Receives errors that no response can report; `console.error` by default. */
   readonly log?: (message: string, cause?: unknown) => void;
 }
 
-/** A request as a framework's adapter shows it. */
+/** A request from a framework's adapter. */
 export interface SaleRequest {
   readonly method: string;
   /** Absolute. */
   readonly url: string;
   /** The header `PAYMENT-SIGNATURE`; undefined or null if it is absent. */
   readonly payment: string | null | undefined;
-  /** The header `X-PAYMENT`: some clients send a payment of version 2 in it. */
+  /** The header `X-PAYMENT`, in which some clients send a payment of version 2. */
   readonly xPayment?: string | null | undefined;
   /**
-   * Takes in all of a paid request before anything is held for it, so that the handler does not depend on the buyer's
+   * Reads all of a paid request before anything is held for it, so that the handler does not depend on the buyer's
    * connection. Returns a refusal like `validate`; rejects if the buyer hung up.
    */
   readonly receive?: () => Promise<Validated>;
@@ -106,10 +106,10 @@ export interface SaleRequest {
 }
 
 /**
- * Sells requests through the escrow: an unpaid one is answered 402 with the terms; a paid one is held on chain, then
- * handled, and its response goes to the arbiter, who releases or refunds the money.
- * @returns rejects with what `validate` throws, which is the server's to answer with a 500; nothing was held then
- * @throws TypeError for an invalid price, contest, origin or `leastSecondsLeft`, or without a node to ask
+ * Sells requests through the escrow: an unpaid one gets a 402 with the terms; a paid one is held on chain, then
+ * handled, and its response goes to the arbiter, which releases or refunds the money.
+ * @returns rejects with an error that `validate` throws, for the server to answer with a 500; nothing was held
+ * @throws TypeError for an invalid price, contest, origin, or `leastSecondsLeft`, or without a node URL
  */
 export function createSeller(options: SellerOptions): (request: SaleRequest) => Promise<Response> {
   const open = counter(options);
@@ -121,7 +121,7 @@ interface Counter {
   readonly account: LocalAccount;
   readonly arbiterUrl: string;
   readonly parts: Omit<SaleParts, "escrow">;
-  /** The same goods for the same price through each contract; what stock clients can pay comes first. */
+  /** The same goods for the same price through each contract, starting with what stock clients can pay. */
   readonly offers: readonly Offer[];
   readonly walletFactories: readonly Address[];
   readonly takesExact: boolean;
@@ -141,7 +141,7 @@ function counter(options: SellerOptions): () => Promise<Counter | null> {
   if (origin !== undefined && !isOrigin(origin))
     throw new TypeError(`origin is ${origin}; expected an origin like "https://shop.example", without a path.`);
   const { log = report } = options;
-  if (options.escrow?.length === 0) throw new TypeError("escrow is an empty list: name a contract, or leave it out.");
+  if (options.escrow?.length === 0) throw new TypeError("escrow is an empty list: name a contract, or omit it.");
   if (options.client === undefined && options.rpcUrl === undefined) throw new TypeError(NO_NODE);
   const store = options.store ?? sharedMemory;
   const open = () => {
@@ -189,29 +189,32 @@ function clientOf({ client, rpcUrl }: SellerOptions): Client {
 }
 
 const otherResource = (resource: unknown): string =>
-  `The payment is for ${String(resource).slice(0, 200)}, which is another resource. Nothing was held. Do not sign again; ` +
+  `The payment is for ${String(resource).slice(0, 200)}, which is a different resource. Nothing was held. Do not sign again; ` +
   "send the same header there.";
 
 const report = (message: string, cause?: unknown): void =>
   cause === undefined ? console.error(message) : console.error(message, cause);
 
-/** Says so if the account that sends the holds cannot pay for one. A node that does not answer says nothing. */
+/**
+ * Logs a warning if the account that sends the holds cannot pay for one. If the node does not respond, nothing is
+ * logged.
+ */
 async function tellWithoutGas(client: Client, address: Address, log: SaleParts["log"]): Promise<void> {
   try {
     const [balance, gasPrice] = await Promise.all([getBalance(client, { address }), getGasPrice(client)]);
     if (balance < HOLD_GAS * gasPrice)
       log(
-        `The merchant's account ${address} has ${formatEther(balance)} ETH, too little for the gas of a hold: no sale can be made until it has more.`,
+        `The merchant's account ${address} has ${formatEther(balance)} ETH, too little for the gas of a hold: sales fail until it has more.`,
       );
   } catch {
-    // The first sale says what is wrong with the node.
+    // The first sale will report the node's failure.
   }
 }
 
-/** The shop's own check failed: the error is the server's to handle. */
+/** The shop's own check threw: the error is the server's to handle. */
 class CheckFailed extends Error {}
 
-const UNREAD = "The terms could not be made. Send the same request again.";
+const UNREAD = "The terms could not be created. Send the same request again.";
 const UNKNOWN = "The payment could not be completed. Do not sign again; send the same header again.";
 
 async function serve(request: SaleRequest, counter: Counter | null): Promise<Response> {
@@ -290,12 +293,12 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
   } catch (error) {
     if (error instanceof CheckFailed) throw error.cause;
     const isPaid = (request.payment ?? request.xPayment ?? null) !== null;
-    parts.log(isPaid ? "A payment could not be completed." : "The terms could not be made.", error);
+    parts.log(isPaid ? "A payment could not be completed." : "The terms could not be created.", error);
     return answers.unavailable(isPaid ? UNKNOWN : UNREAD);
   }
 }
 
-/** The decoded header of a payment by `exact`; null for every other. */
+/** Returns the decoded header of a payment by `exact`; null for any other. */
 function ordinaryIn(headers: PaymentHeaders): DecodedHeader | null {
   const decoded = decodePaymentHeaders(headers);
   return decoded !== null && "payload" in decoded && decoded.accepted.scheme === EXACT ? decoded : null;
@@ -350,7 +353,7 @@ async function serveExact(request: SaleRequest, sale: ExactSale, header: Decoded
   }
 }
 
-/** A signature that could not be made takes nothing from an answer but itself. */
+/** If a signature cannot be made, the response is sent without it. */
 async function orNone(
   log: SaleParts["log"],
   sign: () => Promise<answers.Extensions> | undefined,
@@ -364,8 +367,8 @@ async function orNone(
 }
 
 /**
- * For what was released only: a refund is no sale. It is dated by when the payment was signed, so that a replay has the
- * same one.
+ * Returns a receipt for a released payment only, because a refund is not a sale. Its date is when the payment was
+ * signed, so that a replay has the same one.
  */
 const receiptFor = (
   { parts, signed }: Counter,
@@ -379,7 +382,7 @@ const receiptFor = (
     return signed?.receipt(settled, info.preApprovalExpiry - MAX_TIMEOUT_SECONDS);
   });
 
-/** What the arbiter released is signed for its buyer as well, who can so show what it got. */
+/** Signs a released delivery for its buyer too, as proof of what it received. */
 const forBuyer = async (
   { account, arbiterUrl }: Counter,
   { contest, offer: { escrow } }: Payment & { readonly offer: Offer },
@@ -389,7 +392,7 @@ const forBuyer = async (
     ? null
     : signedForBuyer(account, { arbiterUrl, escrow, id, delivery, contest });
 
-/** A payment's signature as the hold takes it, or why it is refused. */
+/** Returns a payment's signature in the form that the hold needs, or the reason for refusing it. */
 async function checkSignature(
   { parts, walletFactories }: Counter,
   { offer: { escrow }, info, signature }: Payment & { readonly offer: Offer },

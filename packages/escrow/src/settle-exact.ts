@@ -19,10 +19,10 @@ const usdcAbi = parseAbi([
   "function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)",
 ]);
 
-/** More than the lifetime of an authorization; nodes limit what one search may cover. */
+/** More than the lifetime of an authorization; nodes limit the range of one search. */
 const SEARCHED_BLOCKS = 1_000n;
 const MINED_WITHIN_MS = 60_000;
-/** A transfer takes up to 100,000, a wallet's contract that checks its signature more. */
+/** A transfer uses up to 100,000; a contract wallet that checks its signature uses more. */
 const TRANSFER_GAS = 250_000n;
 
 export interface ExactChain {
@@ -32,7 +32,10 @@ export interface ExactChain {
   readonly usdc: Address;
 }
 
-/** The transaction that has paid this merchant by an authorization; `elsewhere` if it is used and none shows that. */
+/**
+ * Returns the transaction that paid this merchant by an authorization; `elsewhere` if it is used but no transaction
+ * shows that.
+ */
 export async function paidBy(
   chain: ExactChain,
   { authorization }: ExactPayment,
@@ -52,7 +55,10 @@ export async function paidBy(
   return (await shows(chain, event.transactionHash, authorization)) ? event.transactionHash : "elsewhere";
 }
 
-/** Whether a transaction has made the payment. Another transfer may carry any amount, so it has to follow its authorization. */
+/**
+ * Whether a transaction made the payment. The transfer must follow its authorization, because another transfer may have
+ * the same amount.
+ */
 async function shows(
   { client, usdc }: ExactChain,
   hash: Hex,
@@ -77,7 +83,7 @@ const transferCall = ({ usdc: address }: ExactChain, { authorization, signature 
   return { address, abi: usdcAbi, functionName: "transferWithAuthorization", args, gas: TRANSFER_GAS } as const;
 };
 
-/** Why USDC would refuse a payment; null if it would not. @throws if the node fails */
+/** Returns the reason why USDC would refuse a payment; null if it would not. @throws if the node fails */
 export async function refusedBy(chain: ExactChain, payment: ExactPayment): Promise<string | null> {
   try {
     await simulateContract(chain.client, { ...transferCall(chain, payment), account: chain.account.address });

@@ -4,19 +4,19 @@ import type { EscrowPlace } from "./payment-info.ts";
 
 /** The x402 payment scheme of these terms. */
 export const SCHEME = "commerce";
-/** The fee the contract requires: 1% of what is released. */
+/** The fee that the contract requires: 1% of the released amount. */
 export const FEE_BPS = 100;
-/** The least that the contract holds, in atomic units of USDC. */
+/** The minimum amount that the contract holds, in atomic units of USDC. */
 export const LEAST_AMOUNT = 10_000n;
-/** How long a signed authorization stays valid. */
+/** The time for which a signed authorization is valid. */
 export const MAX_TIMEOUT_SECONDS = 120;
 export const AUTHORIZATION_SECONDS = 86_400;
 const REFUND_SECONDS = 2 * 86_400;
-/** How long after the hold anyone may refund it. */
+/** The time after the hold from which anyone may refund it. */
 export const REFUNDABLE_AFTER_SECONDS = 1800;
 export const REFUNDABLE_AFTER_TEXT = `${REFUNDABLE_AFTER_SECONDS / 60} minutes`;
 
-/** The token that pays: its name and version are those of its EIP-712 domain. */
+/** The token that pays, with the name and version of its EIP-712 domain. */
 export interface Token {
   readonly address: Address;
   readonly name: string;
@@ -25,39 +25,42 @@ export interface Token {
 
 /**
  * A contract that sells through the arbiter, and its roles. `Escrow.sol` is all three addresses in one, paid by the
- * scheme "commerce". An `ArbiterOperator.sol` holds nothing itself: base/commerce-payments does, paid by "auth-capture".
+ * scheme "commerce". An `ArbiterOperator.sol` holds nothing itself: base/commerce-payments does, paid by
+ * "auth-capture".
  */
 export interface EscrowFacts {
   /** The x402 scheme that pays it. */
   readonly scheme: typeof SCHEME | "auth-capture";
   readonly chainId: number;
-  /** What is called to hold, release and refund: the `operator` of its payments. Deliveries are signed for it. */
+  /**
+   * The contract to call for hold, release, and refund: the `operator` of its payments. Deliveries are signed for it.
+   */
   readonly address: Address;
-  /** What holds the money: ids and nonces bind it. */
+  /** The contract that holds the money: ids and nonces bind it. */
   readonly custody: Address;
-  /** What the payer signs the money over to. */
+  /** The contract that the payer signs the money over to. */
   readonly collector: Address;
   readonly usdc: Token;
   readonly feeReceiver: Address;
-  /** Name and version of the EIP-712 domain that deliveries are signed under. */
+  /** Name and version of the EIP-712 domain for deliveries. */
   readonly deliveryDomain: { readonly name: string; readonly version: string };
 }
 
-/** What a merchant sells a request for. */
+/** A merchant's terms for a request. */
 export interface Offer {
   readonly escrow: EscrowFacts;
   readonly merchant: Address;
   /** Atomic units of USDC. */
   readonly price: bigint;
-  /** What its buyer may contest before the release; nothing if it is left out. */
+  /** The contest that its buyer may bring before the release, if any. */
   readonly contest?: ContestTerms | undefined;
 }
 
-/** An `Escrow.sol` at this address. */
+/** Returns the roles of an `Escrow.sol` at this address. */
 export const escrowAt = (address: Address) =>
   ({ scheme: SCHEME, address, custody: address, collector: address }) as const;
 
-/** Where the payments of a contract are held. */
+/** Returns the chain and the contract that hold a contract's payments. */
 export const placeOf = ({ chainId, custody }: Pick<EscrowFacts, "chainId" | "custody">): EscrowPlace => ({
   chainId,
   escrow: custody,
@@ -65,7 +68,7 @@ export const placeOf = ({ chainId, custody }: Pick<EscrowFacts, "chainId" | "cus
 
 export const networkOf = ({ chainId }: { readonly chainId: number }): `eip155:${number}` => `eip155:${chainId}`;
 
-/** What the payment requirements of every scheme name alike. */
+/** Returns the payment requirements that every scheme shares. */
 export const commonRequirements = ({ escrow, merchant, price }: Offer) => ({
   network: networkOf(escrow),
   amount: price.toString(),
@@ -75,8 +78,8 @@ export const commonRequirements = ({ escrow, merchant, price }: Offer) => ({
 });
 
 /**
- * The x402 version 2 payment requirements of an offer.
- * @param nowMs the time the expiries count from, in milliseconds; they are absolute unix seconds, rounded up
+ * Returns the x402 version 2 payment requirements of an offer.
+ * @param nowMs the start of the expiries, in milliseconds; they are absolute unix seconds, rounded up
  */
 export function requirements(offer: Offer, nowMs: number) {
   const { escrow, contest } = offer;
@@ -97,7 +100,7 @@ export function requirements(offer: Offer, nowMs: number) {
       feeReceiver: getAddress(escrow.feeReceiver),
       preApprovalExpirySeconds: now + MAX_TIMEOUT_SECONDS,
       authorizationExpirySeconds: now + AUTHORIZATION_SECONDS,
-      // A day after the authorization's, and the window.
+      // A day after the authorization's expiry, plus the window.
       refundExpirySeconds: now + REFUND_SECONDS + (contest?.seconds ?? 0),
       ...offeredContest(contest),
     },

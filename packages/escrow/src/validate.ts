@@ -1,8 +1,8 @@
 import { MAX_BODY_BYTES } from "./delivery.ts";
 
 /**
- * What a check of a request's input says: nothing if it can be served; otherwise the answer, with a status from 400 to
- * 499, or a text for a 422.
+ * The result of checking a request's input: null or undefined if it can be served; otherwise a response with a status
+ * from 400 to 499, or a text for a 422.
  */
 export type Validated = Response | string | null | undefined;
 
@@ -10,22 +10,22 @@ export type Validated = Response | string | null | undefined;
 export type Validate<Request> = (request: Request) => Validated | Promise<Validated>;
 
 /**
- * The answer to refused input; null if it was not refused.
- * @throws TypeError for an answer that is no refusal: it would give something away without payment
+ * Returns the response for refused input; null if it was not refused.
+ * @throws TypeError for a response with another status, because it would give something away without payment
  */
 export function refusalOf(validated: Validated): Response | null {
   if (validated === null || validated === undefined) return null;
   if (typeof validated === "string") return Response.json({ error: validated }, { status: 422 });
   if (validated.status >= 400 && validated.status <= 499) return validated;
-  throw new TypeError(`validate answered ${validated.status}, expected a status from 400 to 499 for a refusal.`);
+  throw new TypeError(`validate returned ${validated.status}, expected a status from 400 to 499 for a refusal.`);
 }
 
-/** Refunds of these count in nobody's record. */
+/** Refunds for these statuses do not count in the merchant's record. */
 const OF_INPUT = new Set([400, 422]);
 
 /**
- * A refusal as the delivery of a payment that its buyer held all the same. Another status, or a body that is too large to be
- * delivered, would be a fault of the merchant's to the arbiter.
+ * Returns a refusal as the delivery of a payment that is held anyway. To the arbiter, another status or a body that is
+ * too large to deliver would be the merchant's fault.
  */
 export async function asDelivery(refusal: Response): Promise<Response> {
   const body = await refusal.arrayBuffer().catch(() => null);

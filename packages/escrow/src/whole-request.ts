@@ -1,28 +1,31 @@
 import { joined } from "./delivery.ts";
 
-/** What makes an answer a part of what is sold, or nothing of it (RFC 9110, sections 13 and 14). */
+/** Request headers that turn a response into a part of the goods, or into none (RFC 9110, sections 13 and 14). */
 const CONDITIONS = [
   ...["if-match", "if-none-match", "if-modified-since", "if-unmodified-since"],
   ...["if-range", "range"],
 ] as const;
 
-/** The largest body of a paid request, unless something before the middleware has read it, in bytes. */
+/** The largest body of a paid request that the middleware reads itself, in bytes. */
 export const MAX_REQUEST_BYTES = 16 * 1024 * 1024;
 
-/** How much is read of a larger one: a connection that is cut while its client still sends would lose the refusal. */
+/**
+ * The part of a larger body that is read anyway: cutting the connection while the client still sends would lose the
+ * refusal.
+ */
 export const MAX_READ_BYTES = 2 * MAX_REQUEST_BYTES;
 
-/** The answer to a larger one. */
+/** Returns the response to a body that is too large. */
 export const requestTooLarge = (): Response =>
   Response.json(
     {
-      error: `The request's body is larger than ${MAX_REQUEST_BYTES} bytes, the largest that is taken. Nothing was held.`,
+      error: `The request's body is larger than ${MAX_REQUEST_BYTES} bytes, the maximum. Nothing was held.`,
     },
     { status: 413 },
   );
 
 /**
- * Reads a request to its end, and returns it as its handler gets it, or the refusal of one that is too large.
+ * Reads a request to its end, and returns it as its handler gets it, or a refusal if it is too large.
  * @throws if the buyer hangs up before that
  */
 export async function received<R extends Request>(
@@ -41,8 +44,8 @@ export async function received<R extends Request>(
 }
 
 /**
- * A copy of the request that nothing of the buyer's connection reaches, and without its conditions. The buyer of a handler
- * that heeds an abort, or a condition like `If-None-Match: *`, could have it fail, or deliver a 304 without a body, again
+ * Returns a copy of the request without its conditions, detached from the buyer's connection. If a handler heeded an
+ * abort, or a condition like `If-None-Match: *`, its buyer could make it fail, or deliver a 304 without a body, again
  * and again: refunded in full, and counted against the merchant.
  */
 export function wholeRequest<R extends Request>(request: R, body?: Uint8Array<ArrayBuffer>): R {
@@ -53,14 +56,15 @@ export function wholeRequest<R extends Request>(request: R, body?: Uint8Array<Ar
   try {
     return new Same(request, init);
   } catch {
-    // Its body was read earlier, or it is a proxy, as Next hands one to its routes: Node takes none for a request.
+    // Its body was read earlier, or it is a proxy, as Next passes to its routes, which Node does not accept as a
+    // request.
     const copy = new Same(request.url, init);
     const { nextUrl } = request as { readonly nextUrl?: unknown };
     return nextUrl === undefined ? copy : Object.defineProperty(copy, "nextUrl", { value: nextUrl });
   }
 }
 
-/** The same for the headers of a request of Node. */
+/** Removes the same headers from a Node request. */
 export function dropConditions(headers: Record<string, unknown>): void {
   for (const name of CONDITIONS) delete headers[name];
 }

@@ -1,6 +1,6 @@
 import { type Address, getAddress, type Hex, isAddress } from "viem";
 
-/** A field of a payment cannot be read; the message names it and says what is expected. */
+/** Thrown if a field of a payment cannot be parsed; the message names it and the expected form. */
 export class Malformed extends Error {}
 
 export function record(value: unknown, name: string): Record<string, unknown> {
@@ -23,7 +23,7 @@ export function hex(value: unknown, pattern: RegExp, name: string): Hex {
   return value.toLowerCase() as Hex;
 }
 
-/** A whole number as a decimal text, a hex text or a JSON number. */
+/** Parses a whole number from a decimal string, a hex string, or a JSON number. */
 export function whole(value: unknown, bits: number, name: string): bigint {
   const isText = typeof value === "string" && /^(\d{1,78}|0x[0-9a-f]{1,64})$/i.test(value);
   const isNumber = typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
@@ -34,7 +34,7 @@ export function whole(value: unknown, bits: number, name: string): bigint {
   return number;
 }
 
-/** What `read` returns, or what it found wrong. */
+/** Returns the result of `read`, or the fault it found. */
 export function unlessMalformed<T>(read: () => T): T | { readonly malformed: string } {
   try {
     return read();

@@ -186,7 +186,7 @@ describe("Malformed payment headers", () => {
     expect(read(`${header}, ${header}`)).toEqual({ malformed: expect.stringContaining("was sent more than once") });
     const twice = JSON.stringify(V2).replace("{", '{"x402Version":1,');
     expect(read(Buffer.from(twice).toString("base64"))).toEqual({
-      malformed: expect.stringContaining("a member of its JSON twice"),
+      malformed: expect.stringContaining("repeats a member of its JSON"),
     });
     const colons = JSON.stringify({ ...V2, "": ["a:b", { ":": '":' }], n: 1.5e3 }, null, 1);
     expect(read(Buffer.from(colons).toString("base64"))).toMatchObject({ version: "v2" });

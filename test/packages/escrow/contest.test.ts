@@ -255,7 +255,7 @@ test.each<[string, Parameters<typeof parseContest>, RegExp]>([
   ["a fraction", [1.5], /contestSeconds is 1.5, expected a whole number from 0 to 1200/],
   ["more than 20 minutes", [1_201], /contestSeconds is 1201/],
   ["a negative number", [-1], /contestSeconds is -1/],
-  ["conditions without a window", [0, CONDITIONS], /without contestSeconds/],
+  ["conditions without a window", [0, CONDITIONS], /contestConditions requires contestSeconds/],
   [
     "another category",
     [60, { "ci-status": {} } as never],

@@ -50,7 +50,7 @@ test("The exact scheme comes last and states what its buyer gives up", async () 
   const unpaid = await (await open()).fetch(SHOP, { method: "POST" });
   const { accepts } = challengeOf({ ...unpaid, headers: unpaid.headers, text: "", body: {}, status: 402 });
   expect(accepts.map(({ scheme }) => scheme)).toEqual(["auth-capture", "commerce", "exact"]);
-  expect(accepts.at(-1)?.extra.withoutEscrow).toMatch(/nothing is held.*no arbiter.*nothing is refunded/);
+  expect(accepts.at(-1)?.extra.withoutEscrow).toMatch(/without a hold.*arbiter.*refund/);
   expect(await unpaid.text()).toContain("without its protection");
 });
 

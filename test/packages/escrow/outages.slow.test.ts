@@ -110,7 +110,7 @@ describe("the arbiter", () => {
       expect(response.status).toBe(402);
       expect(await response.json()).toMatchObject({ error: expect.stringMatching(/ended before .* Sign a new one/) });
     }
-    expect(shop.logged).toEqual([expect.stringMatching(/^The hold of payment 0x.*answered 409/)]);
+    expect(shop.logged).toEqual([expect.stringMatching(/^The hold of payment 0x.*returned 409/)]);
   });
 
   test("A delivery with another signer moves no money", async () => {
@@ -128,7 +128,7 @@ describe("the arbiter", () => {
       },
     });
     const { id } = await buyFrom(forged, await buyer());
-    expect(forged.logged[0]).toMatch(/answered 403/);
+    expect(forged.logged[0]).toMatch(/returned 403/);
     expect(await statusOf(scene, id)).toBe("held");
   });
 });

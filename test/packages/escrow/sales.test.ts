@@ -288,7 +288,7 @@ describe("a repeated payment", () => {
     const signed = decodeHeader(await signFor(shop, payer));
     for (const url of [SHOP.replace("haiku", "ode"), 7, {}]) {
       const response = await pay(shop, encodeHeader({ ...signed, resource: { url } }));
-      expect([response.status, await errorOf(response)]).toEqual([409, expect.stringMatching(/another resource/)]);
+      expect([response.status, await errorOf(response)]).toEqual([409, expect.stringMatching(/a different resource/)]);
     }
     expect(await holdsBy(scene, payer.address)).toBe(0);
     const { resource: _, ...unnamed } = signed;

@@ -7,7 +7,7 @@ import { FEE_BPS, type Offer } from "../terms.ts";
 import { Malformed, record, unlessMalformed, whole } from "../wire-fields.ts";
 import { refusal } from "./refusal.ts";
 
-/** What the client says it accepted, as it is in the header. */
+/** The requirements that the client claims to have accepted, as in the header. */
 export interface ClaimedRequirements {
   readonly scheme?: unknown;
   readonly network?: unknown;
@@ -19,23 +19,23 @@ export interface ClaimedRequirements {
 
 /** The `payload` of an "auth-capture" payment; none of it has been verified yet. */
 export interface AuthCapturePayload {
-  /** Null for a Permit2 authorization, which this service does not take. */
+  /** Null for a Permit2 authorization, which this service does not accept. */
   readonly authorization: Authorization | null;
   readonly signature: Hex;
   readonly salt: bigint;
-  /** What the salt is made of under a policy; undefined if the offer has none. */
+  /** The nonce in the salt's preimage under a policy; undefined if the offer has none. */
   readonly saltNonce?: bigint | undefined;
 }
 
-/** An "auth-capture" payment as its header carries it; none of it has been verified yet. */
+/** An "auth-capture" payment as in its header; none of it has been verified yet. */
 export interface AuthCapturePayment extends AuthCapturePayload {
   readonly accepted: ClaimedRequirements;
 }
 
 /**
- * Reads the `payload` of a decoded header. It has no terms: `termsOf` rebuilds them.
- * @param contest what the offer binds the salt to; nothing if it is left out
- * @returns `malformed`, beginning with the scheme's code, says what is wrong with it
+ * Parses the `payload` of a decoded header. It has no terms: `termsOf` rebuilds them.
+ * @param contest the contest that the offer binds the salt to, if any
+ * @returns `malformed`, beginning with the scheme's code, if it is invalid
  */
 export function parseAuthCapture(
   payload: unknown,
@@ -58,7 +58,7 @@ function readPayload(payload: Record<string, unknown>, contest: ContestTerms | u
   };
 }
 
-/** Both deadlines of the terms that a client accepted, in unix seconds; 0 for what is no whole JSON number. */
+/** Returns both deadlines of the terms that a client accepted, in unix seconds; 0 for anything but a whole number. */
 export function deadlinesOf({ extra }: Pick<ClaimedRequirements, "extra">) {
   const { captureDeadline, refundDeadline } = (extra ?? {}) as Record<string, unknown>;
   return { captureDeadline: seconds(captureDeadline), refundDeadline: seconds(refundDeadline) };
@@ -68,8 +68,8 @@ const seconds = (value: unknown): number =>
   typeof value === "number" && Number.isInteger(value) && value > 0 && value < 2 ** 48 ? value : 0;
 
 /**
- * The terms of a payment: our own constants, and from the client only its account, the end of its authorization, its
- * salt, and the two deadlines that it sends back.
+ * Returns the terms of a payment: our own constants, and from the client only its account, the end of its
+ * authorization, its salt, and the two deadlines that it returns.
  */
 export function termsOf(
   { authorization, salt, accepted }: AuthCapturePayment & { readonly authorization: Authorization },

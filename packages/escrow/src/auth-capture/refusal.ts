@@ -18,16 +18,16 @@ export type RefusalCode =
   | "insufficient_balance"
   | "payment_already_collected";
 
-/** Why a payment is refused: the scheme's code, then what was wrong and what would be right. */
+/** Returns the reason for a refusal: the scheme's code, then the fault and the expected value. */
 export const refusal = (code: RefusalCode, why: string): string => `invalid_auth_capture_evm_${code}: ${why}`;
 
-/** A contract's refusal: the name of its error, and the text of one that has text. */
+/** A contract's refusal: the name of its error, and its text if it has one. */
 export interface Reverted {
   readonly name: string;
   readonly text: string;
 }
 
-/** The code for what a simulated hold reverted with. */
+/** Returns the code for the error that a simulated hold reverted with. */
 export function revertCode({ name, text }: Reverted): RefusalCode {
   if (/transfer amount exceeds balance/.test(text)) return "insufficient_balance";
   switch (name) {

@@ -4,14 +4,14 @@ import { AUTHORIZATION_SECONDS, commonRequirements, FEE_BPS, MAX_TIMEOUT_SECONDS
 
 /** The x402 payment scheme of these terms. */
 export const AUTH_CAPTURE = "auth-capture";
-/** How far ahead both deadlines are, in seconds: a day after the latest possible hold. */
+/** The distance of both deadlines from now, in seconds: a day after the latest possible hold. */
 const DEADLINE_SECONDS = AUTHORIZATION_SECONDS + MAX_TIMEOUT_SECONDS;
 
 /**
- * The x402 version 2 payment requirements of an offer that an `ArbiterOperator.sol` sells. `captureMode` is written out:
- * its default, "sync", would leave the hold of a custom operator to its payer. Without `receiverAuthorizer` and `policy`
- * the salt is the client's own; an offer with a window has a policy, which binds it.
- * @param nowMs the time the deadlines count from, in milliseconds; they are absolute unix seconds, rounded up
+ * Returns the x402 version 2 payment requirements of an offer sold through `ArbiterOperator.sol`. `captureMode` is
+ * explicit, because its default, "sync", would leave the hold of a custom operator to its payer. Without
+ * `receiverAuthorizer` and `policy` the client chooses the salt; an offer with a window has a policy, which binds it.
+ * @param nowMs the start of the deadlines, in milliseconds; they are absolute unix seconds, rounded up
  */
 export function requirements(offer: Offer, nowMs: number) {
   const { escrow, contest } = offer;

@@ -3,8 +3,9 @@ import { isWrapped } from "../signature-forms.ts";
 import { refusal } from "./refusal.ts";
 
 /**
- * Why a signature may not be sent to the chain, beginning with the scheme's code; null if it may. The collector makes the
- * preparing call to whatever contract the payer names, on the sender's gas: only known factories are let through.
+ * Returns the reason why a signature may not be sent to the chain, beginning with the scheme's code; null if it may.
+ * The collector makes the preparing call to whatever contract the payer names, on the sender's gas, so only known
+ * factories are accepted.
  */
 export function wrongFactory(signature: Hex, allowed: readonly Address[]): string | null {
   if (!isWrapped(signature)) return null;

@@ -3,23 +3,23 @@ import { decodeBytes, encodeBytes } from "../base64.ts";
 import { type DeliveryStore, type Ending, type KeptDelivery, newLease } from "./delivery-store.ts";
 
 /**
- * What a store like Redis or Valkey can do. With `redis` of npm:
+ * The operations needed from a store like Redis or Valkey. With `redis` of npm:
  * `get: (key) => redis.get(key)`,
  * `setIfAbsent: async (key, value, forMs) => (await redis.set(key, value, { NX: true, PX: forMs })) === "OK"`,
  * `expire: async (key, forMs) => void (await redis.pExpire(key, forMs))`.
  */
 export interface KeyValue {
   get(key: string): Promise<string | null>;
-  /** Sets a key that does not exist, for so many milliseconds; false if it exists. Atomic. */
+  /** Sets a key that does not exist, for `forMs` milliseconds; false if it exists. Atomic. */
   setIfAbsent(key: string, value: string, forMs: number): Promise<boolean>;
-  /** Lets a key exist for so many milliseconds from now. */
+  /** Makes a key expire `forMs` milliseconds from now. */
   expire(key: string, forMs: number): Promise<void>;
 }
 
-/** How long deliveries are stored: longer than any payment can wait for its release. */
+/** The time for which deliveries are stored: longer than any payment can wait for its release. */
 const KEPT_MS = 3 * 24 * 3_600_000;
 
-/** Stores deliveries in a store like Redis. Any number of processes; `prefix` starts every key. */
+/** Returns a delivery store in a store like Redis, for any number of processes; `prefix` starts every key. */
 export function keyValueStore(store: KeyValue, prefix = "escrow"): DeliveryStore {
   const keyOf = (id: Hex, part: "resource" | "lease" | "delivery" | "decision") => `${prefix}:{${id}}:${part}`;
   const get = async (id: Hex): Promise<KeptDelivery | null> => {
@@ -39,7 +39,7 @@ export function keyValueStore(store: KeyValue, prefix = "escrow"): DeliveryStore
     },
     async extend(id, lease, leaseMs) {
       if ((await store.get(keyOf(id, "lease"))) !== lease) return false;
-      // If the lease ran out just now, this lengthens another's, which does no harm.
+      // If the lease ran out just now, this extends another one, which is harmless.
       await store.expire(keyOf(id, "lease"), leaseMs);
       return (await store.get(keyOf(id, "lease"))) === lease;
     },
@@ -47,7 +47,7 @@ export function keyValueStore(store: KeyValue, prefix = "escrow"): DeliveryStore
       await store.setIfAbsent(keyOf(id, "resource"), delivery.resource, KEPT_MS);
       await store.setIfAbsent(keyOf(id, "delivery"), JSON.stringify({ ...delivery, body: encodeBytes(body) }), KEPT_MS);
       const kept = await get(id);
-      if (kept === null) throw new Error(`The delivery of payment ${id} was stored and is gone.`);
+      if (kept === null) throw new Error(`The delivery of payment ${id} was stored but is gone.`);
       return kept;
     },
     async decide(id, ending: Ending) {

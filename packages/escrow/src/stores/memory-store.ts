@@ -4,7 +4,7 @@ import { type DeliveryStore, type KeptDelivery, newLease } from "./delivery-stor
 interface Claimed {
   readonly resource: string;
   readonly lease: string;
-  /** In milliseconds of the process's own clock. */
+  /** Milliseconds by the process's own clock. */
   readonly until: number;
 }
 
@@ -13,7 +13,9 @@ export interface MemoryLimits {
   readonly bytes: number;
 }
 
-/** Stores them in memory. Past the limits, the oldest decided one is dropped first, then the oldest. */
+/**
+ * Returns a delivery store in memory. Beyond the limits, the oldest decided delivery is dropped first, then the oldest.
+ */
 export function memoryStore(limits: MemoryLimits = { deliveries: 10_000, bytes: 64 * 1024 * 1024 }): DeliveryStore {
   const kept = new Map<Hex, KeptDelivery>();
   const claims = new Map<Hex, Claimed>();
@@ -65,7 +67,7 @@ export function memoryStore(limits: MemoryLimits = { deliveries: 10_000, bytes: 
   };
 }
 
-/** Drops claims whose lease ran out, oldest first, while there are too many. */
+/** Drops claims whose lease ran out, oldest first, while there are more than `most`. */
 function forgetOldest(claims: Map<Hex, Claimed>, most: number): void {
   if (claims.size <= most) return;
   for (const [id, { until }] of claims) {

@@ -2,12 +2,12 @@ import type { Hex } from "viem";
 import { decodeBytes, encodeBytes } from "../base64.ts";
 import { type DeliveryStore, type Ending, type KeptDelivery, newLease } from "./delivery-store.ts";
 
-/** What is used of a pool or client of `pg`. */
+/** The parts of a `pg` pool or client that are used. */
 export interface Queries {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
 }
 
-/** The table that `postgresStore` reads and writes. Rows may be deleted after three days: no payment waits longer. */
+/** The table that `postgresStore` uses. Rows may be deleted after three days, because no payment waits longer. */
 export const POSTGRES_TABLE = `
 create table if not exists escrow_deliveries (
   id text primary key,
@@ -49,7 +49,10 @@ interface Row {
   readonly decision: KeptDelivery["decision"];
 }
 
-/** Stores deliveries in PostgreSQL, in the table of `POSTGRES_TABLE`, which you create once. Any number of processes. */
+/**
+ * Returns a delivery store in PostgreSQL, in the table of `POSTGRES_TABLE`, which you create once. Any number of
+ * processes.
+ */
 export function postgresStore(pool: Queries): DeliveryStore {
   const get = async (id: Hex): Promise<KeptDelivery | null> => {
     const [row] = (await pool.query(GET, [id])).rows as readonly Row[];
@@ -74,7 +77,7 @@ export function postgresStore(pool: Queries): DeliveryStore {
       const stored = JSON.stringify({ status, headers, transaction });
       await pool.query(KEEP, [id, resource, stored, encodeBytes(body), decision]);
       const kept = await get(id);
-      if (kept === null) throw new Error(`The delivery of payment ${id} was stored and is gone.`);
+      if (kept === null) throw new Error(`The delivery of payment ${id} was stored but is gone.`);
       return kept;
     },
     async decide(id, ending: Ending) {
