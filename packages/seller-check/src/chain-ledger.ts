@@ -35,13 +35,13 @@ const ESCROW = parseAbi([
   "function paymentState(bytes32 id) view returns (bool hasCollectedPayment, uint120 capturableAmount, uint120 refundableAmount)",
 ]);
 
-/** Nodes that are a chain of their own, by what they call themselves, and the chain ids that such nodes have. */
+/** Names of nodes that run their own chain, and the chain ids that such nodes use. */
 const LOCAL_NODES = /anvil|hardhat|ganache/i;
 const LOCAL_CHAINS = [1337, 31337];
 
 /**
  * Reads a chain through its JSON-RPC URL.
- * @throws Error if the node does not answer
+ * @throws Error if the node does not respond
  */
 export async function chainLedger(rpcUrl: string): Promise<Ledger> {
   const client = createPublicClient({ transport: http(rpcUrl), cacheTime: 0 });
@@ -66,12 +66,12 @@ export async function chainLedger(rpcUrl: string): Promise<Ledger> {
   };
 }
 
-/** All at one block, which a node that has not come so far does not know. */
+/** Reads everything at one block; a node that has not reached it reports an error. */
 async function read(client: PublicClient, { asset, from, payee, nonces }: Authorizations): Promise<Reading> {
   const { number: blockNumber, timestamp } = await client.getBlock();
   const code = await client.getCode({ address: asset, blockNumber });
   if (code === undefined)
-    throw new ExaminersFault(`there is no contract at ${asset}, the token that the seller asks for, on this chain`);
+    throw new ExaminersFault(`there is no contract at ${asset}, the token that the seller requests, on this chain`);
   const token = { address: asset, abi: TOKEN, blockNumber } as const;
   const [balance, ...used] = await Promise.all([
     client.readContract({ ...token, functionName: "balanceOf", args: [from] }),
@@ -100,7 +100,7 @@ function absent(error: unknown): false {
   throw error;
 }
 
-/** A token of another make than Circle's may have none of them. */
+/** Reads the token's bars. A token other than Circle's may have none of these functions. */
 async function barsOf(
   client: PublicClient,
   token: Token,
@@ -122,7 +122,7 @@ interface TransferPlace {
   readonly after: number;
 }
 
-/** The transfer that follows the use of an authorization, in the same transaction. */
+/** Returns the transfer that follows the use of an authorization, in the same transaction. */
 async function transferOf(
   client: PublicClient,
   transaction: Hex,

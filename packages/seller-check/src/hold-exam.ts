@@ -6,7 +6,7 @@ import { httpTransport } from "./http-transport.ts";
 import type { Order } from "./order.ts";
 
 /**
- * Examines a seller with a key and a node: what the command does with its arguments.
+ * Examines a seller with a key and a node, as the command does with its arguments.
  * @throws Error if the chain cannot be read; nothing is judged then
  */
 export async function holdExam(order: Omit<Order, "json">): Promise<ExamReport> {

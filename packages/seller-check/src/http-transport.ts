@@ -6,15 +6,15 @@ import { promisify } from "node:util";
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import type { Answer, HttpRequest, Transport } from "./exam/exchange.ts";
 
-/** The longest wait for an answer, in milliseconds. */
+/** The longest wait for a response, in milliseconds. */
 const ANSWERS_WITHIN_MS = 30_000;
-/** The largest answer that is read, in bytes. */
+/** The largest response that is read, in bytes. */
 const MOST_BYTES = 1_048_576;
 
 export interface TransportSettings {
-  /** Resolves names, by default as the system does. Literal addresses are not asked for. */
+  /** Resolves names, by default as the system does. Not called for literal addresses. */
   readonly lookup?: LookupFunction;
-  /** The longest that one answer may take, up to its last byte, in milliseconds. */
+  /** The longest time for one response, up to its last byte, in milliseconds. */
   readonly withinMs?: number;
   /** Ends every request when it aborts. */
   readonly signal?: AbortSignal;
@@ -22,7 +22,7 @@ export interface TransportSettings {
   readonly userAgent?: string;
 }
 
-/** Requests over HTTP/1.1, each on a connection of its own. */
+/** Returns a transport over HTTP/1.1 that opens a new connection for each request. */
 export const httpTransport = ({
   lookup = systemLookup,
   withinMs = ANSWERS_WITHIN_MS,
@@ -65,7 +65,7 @@ export const httpTransport = ({
       });
       sending.on("finish", () => {
         isSent = true;
-        // The request has been handed to the system; closing sends it, then the end of the connection.
+        // The request has been passed to the system; closing sends it, then the end of the connection.
         const { socket } = sending;
         const hangUp = () => sending.destroy();
         if (socket === null || socket.connecting) sending.once("socket", (late) => late.once("connect", hangUp));
@@ -82,7 +82,7 @@ export const httpTransport = ({
 
 const DECODERS = { gzip: gunzipSync, "x-gzip": gunzipSync, deflate: inflateSync, br: brotliDecompressSync } as const;
 
-/** What a buyer reads. Any other coding stays as it came. */
+/** Decodes the codings that buyers support. Any other remains unchanged. */
 function decoded(body: Buffer, coding: string | undefined): Buffer {
   const name = coding?.trim().toLowerCase() ?? "";
   if (body.length === 0 || !Object.hasOwn(DECODERS, name)) return body;
@@ -104,7 +104,7 @@ function begin({ method, url, headers, body, family }: HttpRequest, settings: Se
       "accept-encoding": "gzip, deflate, br",
       ...(userAgent === undefined ? {} : { "user-agent": userAgent }),
       ...headers,
-      // Without it Node sends the body of some methods unframed, and a server reads a second request there.
+      // Without it, Node sends the body of some methods unframed, and a server reads it as a second request.
       ...(body === null ? {} : { "content-length": `${Buffer.byteLength(body)}` }),
     },
     agent: false,
@@ -120,7 +120,7 @@ function begin({ method, url, headers, body, family }: HttpRequest, settings: Se
   );
   sending.on("close", () => {
     clearTimeout(late);
-    // Without effect once there is an answer. A server that switches protocols gives none, and no error either.
+    // No effect after a response. A server that switches protocols sends none, and causes no error.
     fail(new Error("the connection was closed before an answer"));
   });
   sending.end(body ?? undefined);

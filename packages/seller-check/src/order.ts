@@ -4,28 +4,28 @@ import { namedRoute } from "./exam/named-route.ts";
 import type { OtherRoute } from "./exam/other-routes.ts";
 import type { Resource } from "./exam/visit.ts";
 
-const USAGE = `Examines a paid endpoint as a buyer would: it pays up to three times and tries what must not work.
+const USAGE = `Examines a paid endpoint as a buyer would. It pays up to three times, and tries requests that must fail.
 
   PRIVATE_KEY=0x… agent-payment-trust-seller-check <URL> --rpc <JSON-RPC URL> [options]
 
   --rpc <URL>          the chain that payments settle on: a local one, or Base Sepolia; Base costs real money
-  --max-price <USDC>   the most that one payment may cost; default 0.10
+  --max-price <USDC>   the maximum cost of one payment; default 0.10
   --method <METHOD>    default GET, or POST with --body; add --method POST for a route that is sold by POST without a body
-  --body <text>        the body to send; it should be one that the endpoint sells a result for
+  --body <text>        the body to send, for which the endpoint must sell a result
   --content-type <t>   default application/json
   --other <URL>        another paid URL of the same seller, or its path, by the same method, for the check of
                        binding; default: one that its 402, /.well-known/x402 or /openapi.json shows
-  --asset <address>    the only token to pay with; default: whichever the endpoint asks for
+  --asset <address>    the only token to pay with; default: the one that the endpoint requires
   --json               the whole report with every request and answer
 
 PRIVATE_KEY pays: an account with three times the price, and one atomic unit. It needs no ether.
 
 Exit codes: 0 every check passed or does not apply; 1 a check failed; 2 usage error, or no exam was possible.`;
 
-/** Wrong use: the message says what would be right. */
+/** Thrown for incorrect use: the message gives the correct form. */
 export class UsageError extends Error {}
 
-/** What the command was asked to do. */
+/** The command's arguments. */
 export interface Order {
   readonly resource: Resource;
   readonly other: OtherRoute | null;

@@ -8,23 +8,23 @@ import { usdc } from "./exam/usdc.ts";
 import { CHECK_TITLES, type CheckResult } from "./exam/vocabulary.ts";
 
 const MARKS = { pass: "PASS", fail: "FAIL", not_applicable: "n/a " } as const;
-/** How much of a body a report repeats, in bytes. */
+/** The part of a body that a report repeats, in bytes. */
 const SHOWN_BYTES = 2_048;
-/** How much of a line, in characters. */
+/** The part of a line, in characters. */
 const SHOWN_CHARACTERS = 400;
 
-/** The report as lines for a terminal: each check, what failed in it, and how to mend that. */
+/** Returns the report as lines for a terminal: each check, its failed findings, and their fixes. */
 export function reportText({ level, results, exchanges, spent }: ExamReport): string {
   const lines = results.flatMap((result) => [
     `${MARKS[result.outcome]}  ${CHECK_TITLES[result.check]}`,
     ...details(result),
   ]);
-  const verdict = level === null ? "No level: a certificate would not be given." : `Level ${level}.`;
+  const verdict = level === null ? "No level: no certificate would be issued." : `Level ${level}.`;
   const sent = `The exam sent ${exchanges.length} requests and spent ${usdc(spent)}.`;
   return [...lines, "", ...hintOf(exchanges), `${verdict} ${sent}`].join("\n");
 }
 
-/** What to try where the route is not sold by the method that was asked for. */
+/** A suggestion if the route is not sold by the requested method. */
 function hintOf([first]: readonly Exchange[]): readonly string[] {
   const status = first?.answer?.status ?? 0;
   if (first?.request.method !== "GET" || ![404, 405].includes(status)) return [];
@@ -46,10 +46,10 @@ function details({ reason, findings }: CheckResult): readonly string[] {
     });
 }
 
-/** The same as JSON text that a terminal can show: a seller's control characters stand in it as escapes. */
+/** Returns the report as JSON text that a terminal can show, with a seller's control characters escaped. */
 export const reportJsonText = (report: ExamReport): string => plainJson(JSON.stringify(reportJson(report), null, 2));
 
-/** The report as JSON: snake_case members, amounts as text, bodies as text of up to 2 KiB. */
+/** Returns the report as JSON: snake_case members, amounts as strings, bodies as text of up to 2 KiB. */
 export const reportJson = ({ level, results, exchanges, terms, spent }: ExamReport): object => ({
   level,
   checks: results.map(({ check, outcome, reason, findings }) => ({

@@ -149,7 +149,7 @@ test("An exam whose payment a reorganization removes states nothing until it has
     runs: 2,
     spent: "0.003",
   });
-  expect(service.logged.join()).toContain("does not show what became of the exam's payments");
+  expect(service.logged.join()).toContain("does not show the outcome of the exam's payments");
   await base.pass(FINAL_MINUTES);
   await stillWaiting(0);
   expect(await reasons(shop.url)).toEqual([]);

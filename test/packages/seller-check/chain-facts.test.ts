@@ -178,7 +178,7 @@ test("After an exam without time left, the chain still gets 30 seconds from the 
 test("A payment that was shown and is gone at the end gives no verdict unless it comes back", async () => {
   const gone = await afterTheLastAnswer({ isPaid: (second) => second === ANSWERED_AT });
   expect(await gone.wallet.isShown(TERMS, PAYMENT)).toBe(true);
-  await expect(gone.wallet.facts(TERMS)).rejects.toThrow(/does not show what became/);
+  await expect(gone.wallet.facts(TERMS)).rejects.toThrow(/does not show the outcome/);
   const back = await afterTheLastAnswer({ isPaid: (second) => second === ANSWERED_AT || second > ANSWERED_AT + 10 });
   expect(await back.wallet.isShown(TERMS, PAYMENT)).toBe(true);
   expect((await back.wallet.facts(TERMS)).settled.get(NONCE)).toEqual(SETTLED);

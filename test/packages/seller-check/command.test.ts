@@ -56,7 +56,7 @@ test("It pays nothing above the price ceiling and exits with 1", async () => {
   const failed = await run(`${shop.url}/haiku`, "--rpc", chain.rpcUrl, "--max-price", "0.0009").catch((error) => error);
   expect(failed).toMatchObject({
     code: 1,
-    stdout: expect.stringContaining("an entry asks for 0.001 USDC, and the ceiling is 0.0009 USDC"),
+    stdout: expect.stringContaining("an entry costs 0.001 USDC, but the ceiling is 0.0009 USDC"),
   });
   expect(await chain.usdcBalance(privateKeyToAddress(key))).toBe(before);
 });

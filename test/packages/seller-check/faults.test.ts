@@ -235,7 +235,7 @@ test("A node that stays behind while the seller settles gives no verdict on the 
   const failed = await failure(holdExam(chain, { resource: { url: `${shop.url}/haiku` }, ledger }));
   node.become(null);
   expect(failed).toBeInstanceOf(ExaminersFault);
-  expect(String(failed)).toMatch(/does not show what became of/);
+  expect(String(failed)).toMatch(/does not show the outcome of/);
 });
 
 test("A node that becomes unreachable during the exam gives no verdict on the seller", async () => {
@@ -258,7 +258,7 @@ test("With a payer one unit short, the exam reports it and requests only the sel
   const payer = privateKeyToAccount(generatePrivateKey());
   await chain.fund(payer.address, 3_000n);
   const failed = await failure(holdExam(chain, { resource: { url: `${shop.url}/haiku` }, payer }));
-  expect(String(failed)).toMatch(/has 0\.003 USDC \(token 0x\w+\), and an exam needs 0\.003001 USDC/);
+  expect(String(failed)).toMatch(/has 0\.003 USDC \(token 0x\w+\), but an exam needs 0\.003001 USDC/);
   expect(shop.requests()).toBe(4);
   await chain.fund(payer.address, 1n);
   expect(untrue(await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, payer }))).toEqual([]);

@@ -120,7 +120,7 @@ test.each(STOCK)("The stock middleware of %s stores no response for a buyer who 
   expect(untrue(report)).toEqual([
     FREE_HEAD,
     "lost_answer: The same payment brings the answer that was lost, and got 402",
-    "lost_answer: Nobody is charged without a result",
+    "lost_answer: No buyer is charged without a result",
   ]);
   expect(outcomes(report)).toMatchObject({ binding: "not_applicable" });
   // HEAD and each copy of a payment that had not yet settled also ran the handler.
@@ -135,7 +135,7 @@ test.each(STOCK)("A careful seller with the stock middleware of %s reaches level
   });
   expect(untrue(report)).toEqual([
     "lost_answer: The same payment brings the answer that was lost, and got 402",
-    "lost_answer: Nobody is charged without a result",
+    "lost_answer: No buyer is charged without a result",
   ]);
   expect(report.level).toBe("safe");
 });
@@ -222,6 +222,6 @@ test("A shop that sells only by the commerce scheme is examined only for its ter
   const { terms, ...paid } = outcomes(report);
   expect([terms, new Set(Object.values(paid))]).toEqual(["pass", new Set(["not_applicable"])]);
   expect(report.results[1]?.reason).toBe(
-    "an entry has the scheme commerce, and this exam pays under exact and, in version 2, auth-capture",
+    "an entry has the scheme commerce, but this exam pays under exact and, in version 2, auth-capture",
   );
 });

@@ -1,34 +1,34 @@
 import type { Hex } from "viem";
 import type { Authorizations, Bar, Ledger, Reading, Settled } from "./ledger.ts";
 
-/** What has become of an exam's authorizations. */
+/** The outcome of an exam's authorizations. */
 export interface Facts {
-  /** By nonce. What is not here had not settled. */
+  /** By nonce. An authorization that is missing here had not settled. */
   readonly settled: ReadonlyMap<Hex, Settled>;
-  /** Of what settled into a hold, what the payer has got back. */
+  /** The held payments that the payer got back. */
   readonly returned: ReadonlySet<Hex>;
-  /** The least that any node showed of what the payer has left, in atomic units. */
+  /** The lowest remaining balance of the payer that any node showed, in atomic units. */
   readonly balance: bigint;
-  /** What kept payments from settling at the end. */
+  /** The conditions that kept payments from settling at the end. */
   readonly bars: ReadonlySet<Bar>;
 }
 
 export interface Asked extends Authorizations {
   /** The block before the exam. */
   readonly since: bigint;
-  /** In Unix seconds: no node that has not come so far counts. */
+  /** In Unix seconds: a node that has not reached this time does not count. */
   readonly notBefore: number;
   /** Our clock, in Unix seconds. */
   readonly now: number;
 }
 
-/** Nodes behind one address take turns: of so many readings, one is of a node that keeps up. */
+/** Nodes behind one address take turns; one of this many readings comes from a node that keeps up. */
 const READINGS = 3;
 
 /**
- * What the chain shows, where that can be told: three readings in a row agree on what is used, each at a block that is
- * late enough, and each use is shown twice with the same transfer. Null if it cannot be told yet. A verdict against a
- * seller, and a PASS, rest on this.
+ * Returns the facts on the chain if they are certain: three readings in a row agree on the used authorizations, each at
+ * a block that is late enough, and each use is shown twice with the same transfer. Null if they are not certain yet. A
+ * verdict against a seller, and a PASS, depend on this.
  */
 export async function factsOf(ledger: Ledger, { since, notBefore, now, ...asked }: Asked): Promise<Facts | null> {
   const readings: Reading[] = [];
@@ -48,7 +48,7 @@ export async function factsOf(ledger: Ledger, { since, notBefore, now, ...asked 
   return { settled, returned: new Set(), balance, bars };
 }
 
-/** What bars payments, where all readings show the same; null where they do not. */
+/** Returns the bars on payments if all readings agree; null otherwise. */
 function agreed(readings: readonly Reading[]): ReadonlySet<Bar> | null {
   const [bars = new Set<Bar>(), ...others] = readings.map((one) => one.bars);
   const isAgreed = others.every((other) => other.size === bars.size && [...bars].every((bar) => other.has(bar)));

@@ -7,33 +7,33 @@ import type { Payer, Payment } from "./payment.ts";
 import type { Terms } from "./terms.ts";
 import { usdc } from "./usdc.ts";
 
-/** No seller is paid more often in one exam. */
+/** The maximum number of payments to a seller in one exam. */
 export const MOST_PAYMENTS = 3;
-/** What a payment that is forged for less may settle. */
+/** The maximum amount that a forged payment can settle. */
 const MOST_FORGED = 1n;
-/** How long the chain gets to show what a seller has settled, in seconds. */
+/** The time for the chain to show a seller's settlement, in seconds. */
 const SETTLES_WITHIN = 30;
-/** How long the chain is waited for at the end, where the exam may take its time, in seconds. */
+/** The longest wait for the chain at the end, if the exam may take its time, in seconds. */
 const READ_WITHIN = 90;
-/** And so long at least, whenever that is: a seller who takes its time must not end an exam without a word about it. */
+/** The minimum wait, whatever the deadline, so that a slow seller cannot end an exam without a result. */
 const READ_FOR = 30;
 const LOOK_AGAIN_MS = 1_000;
 
-/** What an exam knows of its money. */
+/** The state of an exam's money. */
 export interface ExamWallet {
-  /** An authorization that is signed from now on. */
+  /** Notes an authorization that is signed from now on. */
   readonly noted: (nonce: Hex) => void;
-  /** In Unix seconds: our clock or the chain's, whichever is later. */
+  /** Unix seconds: our clock or the chain's, whichever is later. */
   readonly signingTime: () => Promise<number>;
-  /** @throws ExaminersFault unless the payer has what all payments of an exam come to, and the token moves it */
+  /** @throws ExaminersFault unless the payer can afford all payments of an exam, and the token can be transferred */
   readonly requireFunds: (terms: Terms) => Promise<void>;
-  /** Whether one look shows that a payment has settled; false says nothing. */
+  /** Whether one reading shows that a payment has settled; false proves nothing. */
   readonly isShown: (terms: Terms, payment: Payment) => Promise<boolean>;
-  /** Waits until the chain shows what was sold for this payment, and no longer than sellers have for it. */
+  /** Waits until the chain shows the sale for this payment, but no longer than sellers have for it. */
   readonly untilShown: (terms: Terms, payment: Payment) => Promise<void>;
   /**
-   * What has become of everything that was signed, as of the last answer.
-   * @throws ExaminersFault if the chain does not say, or the payer lacks the money for what was not charged
+   * Returns the outcome of everything that was signed, as of the last response.
+   * @throws ExaminersFault if the chain does not show it, or the payer lacks the money for uncharged payments
    */
   readonly facts: (terms: Terms) => Promise<Facts>;
 }
@@ -47,23 +47,23 @@ export interface ExamWalletParts {
 }
 
 interface Visited {
-  /** As quoted, so far. */
+  /** The payments as quoted, until now. */
   readonly payments: readonly Payment[];
-  /** When the last answer came, in Unix seconds. */
+  /** The time of the last response, in Unix seconds. */
   readonly answeredAt: () => number;
 }
 
-/** What a till works with, and what it has seen. */
+/** The wallet's dependencies and its observations. */
 interface OpenExamWallet extends Visited {
   readonly ledger: Ledger;
   readonly from: Address;
   /** The block before the exam. */
   readonly since: bigint;
-  /** Of all that was signed. */
+  /** The nonces of everything that was signed. */
   readonly nonces: Hex[];
-  /** When answers came for which a payment was due, by its nonce, in Unix seconds. */
+  /** The times of responses for which a payment was due, by its nonce, in Unix seconds. */
   readonly sold: Map<Hex, number>;
-  /** Payments that a look has shown: one that is gone at the end was taken by a reorganization, and by no seller. */
+  /** Payments that a reading has shown; if one is gone at the end, a reorganization removed it, not the seller. */
   readonly shown: Set<Hex>;
   readonly sleep: ExamWalletParts["sleep"];
   readonly now: () => number;
@@ -79,7 +79,7 @@ export async function openExamWallet(parts: ExamWalletParts, visited: Visited): 
   const wallet: OpenExamWallet = { ...visited, ...empty, ledger, from, since, sleep, now, endsAt };
   return {
     noted: (nonce) => void wallet.nonces.push(nonce),
-    // A node that lags must not make a signature expire early, nor our clock that for a chain ahead of it.
+    // A lagging node must not make a signature expire early, and neither must our clock if the chain is ahead of it.
     signingTime: async () => Math.max(await ours(ledger.now()), Math.floor(Date.now() / 1000)),
     requireFunds: (terms) => requireFunds(wallet, terms),
     isShown: (terms, payment) => isShown(wallet, terms, payment),
@@ -94,7 +94,7 @@ async function requireFunds({ ledger, from }: OpenExamWallet, { asset, amount, p
   const needed = BigInt(MOST_PAYMENTS) * amount + MOST_FORGED;
   if (balance >= needed) return;
   const has = `The account ${from} has ${usdc(balance)} (token ${asset})`;
-  throw new ExaminersFault(`${has}, and an exam needs ${usdc(needed)}.`);
+  throw new ExaminersFault(`${has}, but an exam needs ${usdc(needed)}.`);
 }
 
 const isShown = (
@@ -115,7 +115,7 @@ async function untilShown(wallet: OpenExamWallet, terms: Terms, payment: Payment
   while (!(await isShown(wallet, terms, payment)) && now() < until) await sleep(LOOK_AGAIN_MS / 2);
 }
 
-/** Reads until what was sold is shown, or counts as not charged. */
+/** Reads until every sale is shown, or counts as not charged. */
 async function factsAtLast(wallet: OpenExamWallet, { asset, amount, payTo }: Terms): Promise<Facts> {
   const { ledger, from, since, nonces, shown, payments, answeredAt, now, endsAt, sleep } = wallet;
   const until = Math.max(now() + READ_FOR * 1000, Math.min(now() + READ_WITHIN * 1000, endsAt));
@@ -132,12 +132,14 @@ async function factsAtLast(wallet: OpenExamWallet, { asset, amount, payTo }: Ter
       return payable(await withReturned(wallet, found), { asset, from, amount, payments });
     notBefore = due;
     if (now() >= until)
-      throw new ExaminersFault("The chain does not show what became of the exam's payments.", { cause });
+      throw new ExaminersFault("The chain does not show the outcome of the exam's payments.", { cause });
     await sleep(LOOK_AGAIN_MS);
   }
 }
 
-/** Where an arbiter sends a refused payment back, it needs a moment: what is still held is looked at again for a while. */
+/**
+ * An arbiter needs a moment to return a refused payment, so payments that are still held are read again for a while.
+ */
 async function withReturned(wallet: OpenExamWallet, facts: Facts): Promise<Facts> {
   const { payments, answeredAt, now, sleep } = wallet;
   const until = (answeredAt() + SETTLES_WITHIN) * 1000;
@@ -153,13 +155,13 @@ async function withReturned(wallet: OpenExamWallet, facts: Facts): Promise<Facts
   }
 }
 
-/** A node that lags shows a hold where another one shows its end, so one of several readings suffices. */
+/** A lagging node shows a hold where another shows its end, so one of several readings suffices. */
 async function stateOf({ ledger }: OpenExamWallet, hold: HoldKey): Promise<HoldState> {
   const states = [await ours(ledger.hold(hold)), await ours(ledger.hold(hold)), await ours(ledger.hold(hold))];
   return states.find((state) => state === "returned" || state === "captured") ?? "held";
 }
 
-/** From when on what was sold and is not shown counts as not charged. */
+/** Returns the time from which an unshown sale counts as not charged. */
 const dueBy = ({ answeredAt, sold }: OpenExamWallet, { settled }: Facts): number =>
   Math.max(answeredAt(), ...[...sold].filter(([nonce]) => !settled.has(nonce)).map(([, at]) => at + SETTLES_WITHIN));
 
@@ -168,7 +170,7 @@ interface Paying {
   readonly from: Address;
 }
 
-/** The payee's place on a blacklist is its own affair. @throws ExaminersFault if nobody is paid, or by nobody like us */
+/** A blacklisted payee is not our fault. @throws ExaminersFault if the token is paused or our account is blacklisted */
 function requireMoving(bars: Facts["bars"], { asset, from }: Paying): void {
   if (bars.has("paused")) throw new ExaminersFault(`The token ${asset} is paused.`);
   if (bars.has("payer")) throw new ExaminersFault(`The token ${asset} has the account ${from} on its blacklist.`);
@@ -179,7 +181,7 @@ interface Owed extends Paying {
   readonly payments: readonly Payment[];
 }
 
-/** A payment that was refused while it could not have settled says nothing about the seller. */
+/** A payment that was refused while it could not have settled proves nothing about the seller. */
 function payable(facts: Facts, { asset, from, amount, payments }: Owed): Facts {
   const isOpen = payments.some(({ authorization }) => !facts.settled.has(authorization.nonce));
   if (!isOpen) return facts;
@@ -195,13 +197,13 @@ const ours = <T>(reading: Promise<T>): Promise<T> =>
     throw new ExaminersFault(`The chain cannot be read: ${briefly(error)}`, { cause: error });
   });
 
-/** Without the node's URL, which viem adds to its messages and which may hold a key. */
+/** Omits the node's URL, which viem adds to its messages and which may contain a key. */
 function briefly(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return "shortMessage" in error ? String(error.shortMessage) : error.message;
 }
 
-/** All that settled authorizations have moved to others and that has not come back, in atomic units. */
+/** Returns the total that settled authorizations moved to others and that was not returned, in atomic units. */
 export const spentBy = (account: Address, { settled, returned }: Facts): bigint =>
   [...settled]
     .filter(([nonce, { to }]) => !returned.has(nonce) && !isAddressEqual(to, account))

@@ -17,27 +17,27 @@ import type { Payable, Terms } from "./terms.ts";
 import { type Resource, type Visit, type VisitParts, visit } from "./visit.ts";
 import { CHECKS, type CheckResult, notApplicable } from "./vocabulary.ts";
 
-/** What is examined, and within which limits. */
+/** The subject and the limits of an exam. */
 export interface ExamOrder {
   readonly resource: Resource;
   readonly payable: Payable;
   /**
-   * Another request of the same seller, for the check of binding (`namedRoute`). If it is null, or not for sale, one that
-   * the seller shows takes its place.
+   * Another request of the same seller, for the check of binding (`namedRoute`). If it is null, or not for sale, one
+   * that the seller shows replaces it.
    */
   readonly other: OtherRoute | null;
-  /** Whether a URL that the seller shows may be asked too; any of its origin may be if this is absent. */
+  /** Whether a URL that the seller shows may be requested too; if absent, any of its origin may be. */
   readonly isAllowed?: (url: string) => boolean;
 }
 
-/** The whole of an exam, with every exchange that its findings name by number. */
+/** A complete exam, with every exchange that its findings name by number. */
 export interface ExamReport {
   readonly level: Level;
   /** One for each check, in the order of `CHECKS`. */
   readonly results: readonly CheckResult[];
   readonly exchanges: readonly Exchange[];
   readonly terms: Terms | null;
-  /** What the chain showed of the payments, by their nonces. */
+  /** The payments as settled on the chain, by nonce. */
   readonly settled: ReadonlyMap<Hex, Settled>;
   /** In atomic units. */
   readonly spent: bigint;
@@ -70,7 +70,7 @@ const NOTHING_PAID = { settled: new Map<Hex, Settled>(), spent: 0n } as const;
 
 interface Ended extends Pick<ExamReport, "terms" | "results" | "settled" | "spent"> {
   readonly seller: Visit;
-  /** Why the other checks do not apply. */
+  /** The reason why the other checks do not apply. */
   readonly reason: string;
 }
 
@@ -88,7 +88,7 @@ interface Buying {
 
 type Judge = (facts: Facts) => readonly CheckResult[];
 
-/** Everything that is sent to the seller. It is judged once the chain is known. */
+/** Sends everything to the seller. It is judged once the chain is known. */
 async function buy(seller: Visit, buying: Buying): Promise<Judge> {
   const { terms, quoted } = buying;
   const forgeries = await presentForgeries(seller, terms);

@@ -1,5 +1,5 @@
 /**
- * What keeps an exam from being held, and is no doing of the seller: a chain that cannot be read to the end, or a payer
+ * Thrown for a fault that prevents an exam and is not the seller's: a chain that cannot be read to the end, or a payer
  * without money. Nothing is judged then.
  */
 export class ExaminersFault extends Error {}

@@ -14,7 +14,10 @@ interface Deployment {
   readonly collector: Address;
 }
 
-/** base/commerce-payments, by version. The scheme names no others, and an exam trusts no others with its money. */
+/**
+ * The deployments of base/commerce-payments, by version. The scheme names no others, and an exam trusts no others with
+ * its money.
+ */
 const NEWEST: Deployment = {
   escrow: "0xf96815976523E00e65Be8f34cA5e64b4f41EB19c",
   collector: "0x8612dfdc421f80336cd14E8EF9cb1E765dB5ab88",
@@ -31,7 +34,7 @@ const DEPLOYMENTS: readonly Deployment[] = [
 export const isCollector = (address: Address): boolean =>
   DEPLOYMENTS.some(({ collector }) => isAddressEqual(collector, address));
 
-/** How a payment is held, as an entry of `auth-capture` says. Times are Unix seconds. */
+/** The terms of a hold, from an entry of `auth-capture`. Times are Unix seconds. */
 export interface HoldTerms extends Deployment {
   readonly operator: Address;
   readonly feeReceiver: Address;
@@ -39,12 +42,12 @@ export interface HoldTerms extends Deployment {
   readonly maxFeeBps: number;
   readonly captureDeadline: number;
   readonly refundDeadline: number;
-  /** What the salt binds; the zero address for nothing. */
+  /** The address that the salt binds, or the zero address. */
   readonly receiverAuthorizer: Address;
   readonly policy: Address;
 }
 
-/** Reads the `extra` of an entry. @returns a sentence that says why it cannot be paid */
+/** Parses the `extra` of an entry. @returns a clause with the reason if it cannot be paid */
 export function holdTermsOf(extra: Readonly<Record<string, unknown>>): HoldTerms | string {
   const { authCaptureEscrow, captureAuthorizer, feeRecipient, minFeeBps, maxFeeBps } = extra;
   const { captureDeadline, refundDeadline, receiverAuthorizer, policy } = extra;
@@ -78,17 +81,17 @@ const isAnAddress = (value: unknown): value is Address =>
 const isWhole = (value: unknown, most: number): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= most;
 
-/** Where a payment is held, and under which id. */
+/** The escrow of a payment, and the payment's id. */
 export interface HoldKey {
   readonly escrow: Address;
   readonly id: Hex;
 }
 
-/** A payment that is to be held: the nonce of its authorization is the hash of its terms. */
+/** A payment to be held: the nonce of its authorization is the hash of its terms. */
 export interface Bound {
   readonly nonce: Hex;
   readonly hold: HoldKey;
-  /** What the payload says of the salt. */
+  /** The payload's members about the salt. */
   readonly salted: Readonly<Record<string, Hex>>;
 }
 

@@ -1,7 +1,7 @@
 import type { Address, Hex } from "viem";
 import type { HoldKey } from "./hold.ts";
 
-/** What the chain shows of one authorization. */
+/** A settled authorization, as on the chain. */
 export interface Settled {
   readonly transaction: Hex;
   readonly block: bigint;
@@ -10,29 +10,29 @@ export interface Settled {
   readonly value: bigint;
 }
 
-/** What keeps a token from moving: it is paused, or has one of the two on its blacklist. */
+/** A reason why a token cannot move. It is paused, or one of the two accounts is on its blacklist. */
 export type Bar = "paused" | "payer" | "payee";
 
-/** Those that are so. */
+/** Returns the bars that apply. */
 export const barsIn = (state: Readonly<Record<Bar, boolean>>): ReadonlySet<Bar> =>
   new Set((["paused", "payer", "payee"] as const).filter((bar) => state[bar]));
 
-/** What one node shows at one of its blocks. */
+/** The state of one node at one of its blocks. */
 export interface Reading {
   /** The block's time, in Unix seconds. */
   readonly time: number;
-  /** Of the payer, in atomic units. */
+  /** The payer's balance, in atomic units. */
   readonly balance: bigint;
-  /** Which of the authorizations are used. */
+  /** The used ones among the authorizations. */
   readonly used: ReadonlySet<Hex>;
-  /** What keeps payments from the payer to the payee from settling, no matter who submits them. */
+  /** The conditions that keep payments from the payer to the payee from settling, regardless of the submitter. */
   readonly bars: ReadonlySet<Bar>;
 }
 
-/** Where the money of a held payment is, as base/commerce-payments has it. */
+/** The location of a held payment's money, as in base/commerce-payments. */
 export type HoldState = "not_held" | "held" | "captured" | "returned";
 
-/** What the escrow's `paymentState` says. */
+/** Returns the state from the escrow's `paymentState`. */
 export const holdState = ([isCollected, capturable, refundable]: readonly [boolean, bigint, bigint]): HoldState => {
   if (!isCollected) return "not_held";
   if (capturable > 0n) return "held";
@@ -43,23 +43,26 @@ export const holdState = ([isCollected, capturable, refundable]: readonly [boole
 export interface Authorizations {
   readonly asset: Address;
   readonly from: Address;
-  /** Whom they pay; absent where that does not matter. */
+  /** The payee; absent if it does not matter. */
   readonly payee?: Address;
   readonly nonces: readonly Hex[];
 }
 
-/** The chain, as an exam reads it. One look may be at a node that lags, or has left the chain. */
+/** The chain, as an exam reads it. A single reading may come from a node that lags, or is on an abandoned branch. */
 export interface Ledger {
   /** CAIP-2. */
   readonly network: `eip155:${number}`;
-  /** Whether a node may be behind the chain. That of a local chain is the chain. */
+  /** Whether a node may be behind the chain. A local chain's node is never behind. */
   readonly mayLag: boolean;
-  /** The newest block: what the exam causes comes after it. */
+  /** The newest block. Everything the exam causes is in later blocks. */
   readonly block: () => Promise<bigint>;
   /** The newest block's time, in Unix seconds. */
   readonly now: () => Promise<number>;
   readonly read: (given: Authorizations) => Promise<Reading>;
-  /** The transfer that this authorization has made after a block; null where the look shows none, which says nothing. */
+  /**
+   * Returns the transfer that this authorization made after a block; null if this reading shows none, which proves
+   * nothing.
+   */
   readonly transfer: (given: {
     readonly asset: Address;
     readonly from: Address;

@@ -1,11 +1,11 @@
 import type { CheckName, CheckResult } from "./vocabulary.ts";
 
-/** What a seller is certified as; null where a check failed or too little was seen. */
+/** The level that a seller is certified at; null if a check failed or too little was seen. */
 export type Level = "full" | "safe" | null;
 
 /**
- * The weight of each check: the lowest level that needs it. Without a check of the weight `safe` there is no level; a
- * failed check of the weight `full` leaves `safe`.
+ * The weight of each check: the lowest level that requires it. Unless every check of the weight `safe` passes, there is
+ * no level; a failed check of the weight `full` leaves `safe`.
  */
 export const CHECK_WEIGHTS: Readonly<Record<CheckName, NonNullable<Level>>> = {
   terms: "safe",
@@ -18,7 +18,7 @@ export const CHECK_WEIGHTS: Readonly<Record<CheckName, NonNullable<Level>>> = {
   offer_receipt: "full",
 };
 
-/** What each level says of a seller. */
+/** The meaning of each level. */
 export const LEVEL_MEANINGS = {
   full: "no check failed",
   safe: "every check of the weight safe passed: the buyer is charged as quoted, once, and nothing forged is settled; a check of the weight full failed",
@@ -26,8 +26,8 @@ export const LEVEL_MEANINGS = {
 } as const;
 
 /**
- * The level of an exam. `full`: every check passed, or does not apply. `safe`: every check of that weight passed, and
- * another one failed. Null otherwise.
+ * Returns the level of an exam. `full`: every check passed, or does not apply. `safe`: every check of that weight
+ * passed, and another one failed. Null otherwise.
  */
 export function levelOf(results: readonly CheckResult[]): Level {
   const isLost = ({ check, outcome }: CheckResult) => CHECK_WEIGHTS[check] === "safe" && outcome !== "pass";

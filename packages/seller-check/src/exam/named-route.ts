@@ -4,8 +4,9 @@ import type { Resource } from "./visit.ts";
 const MOST_URL = 2_048;
 
 /**
- * Another route of the resource's origin, as an order names it: a URL, or a path. It is asked like the resource itself.
- * @returns a sentence's end that says why it is none
+ * Parses another route of the resource's origin, as an order names it: a URL, or a path. It is requested in the same
+ * way as the resource.
+ * @returns the end of a sentence with the reason if it is invalid
  */
 export function namedRoute(text: string, { url, method, body }: Resource): OtherRoute | string {
   const known = new URL(url);
@@ -20,7 +21,7 @@ export function namedRoute(text: string, { url, method, body }: Resource): Other
   return { url: route.href, method, body };
 }
 
-/** Servers take paths for the same that differ in their case, in escapes, slashes or parameters. */
+/** Servers treat paths as the same if they differ only in case, escapes, slashes, or parameters. */
 function comparable({ pathname }: URL): string {
   const plain = unescaped(pathname).toLowerCase();
   return plain

@@ -2,20 +2,23 @@ import type { Answer, Exchange } from "./exchange.ts";
 import { readQuotes, record } from "./terms.ts";
 import type { Resource, Visit } from "./visit.ts";
 
-/** Another request of the same seller that may be for sale too. */
+/** Another request of the same seller that may be for sale. */
 export interface OtherRoute extends Pick<Resource, "url" | "method" | "body"> {
-  /** What of the seller's shows it; absent where the order names it. */
+  /** The seller's document that shows it; absent if the order names it. */
   readonly shownBy?: string;
 }
 
-/** A payment is presented at one of them, and so many are asked for their quotes. */
+/** The maximum number of other routes to request quotes from. A payment is presented at one of them. */
 const MOST_ROUTES = 2;
-/** Requests that the rest of an exam may need. */
+/** The number of requests reserved for the rest of an exam. */
 const KEPT = 12;
-/** A payment is presented where that can do no more than buy something. */
+/** Methods that do no more than buy something. */
 const METHODS = ["GET", "POST"];
 
-/** Other paid routes of this origin as the seller itself shows them: in its 402, its discovery document, its OpenAPI. */
+/**
+ * Returns other paid routes of this origin as the seller itself shows them: in its 402, its discovery document, and its
+ * OpenAPI.
+ */
 export async function shownRoutes(
   visit: Visit,
   quoted: Exchange,
@@ -35,7 +38,7 @@ export async function shownRoutes(
   return distinct(found).slice(0, MOST_ROUTES);
 }
 
-/** A manifest lists a resource once for each scheme that pays for it. */
+/** Removes duplicates, because a manifest lists a resource once per scheme. */
 const distinct = (routes: readonly OtherRoute[]): readonly OtherRoute[] =>
   [...new Map(routes.toReversed().map((route) => [`${route.method} ${route.url}`, route])).values()].toReversed();
 
@@ -49,14 +52,14 @@ const DOCUMENTS = [
   { path: "/openapi.json", read: inOpenApi },
 ] as const;
 
-/** The entries of version 1 name what they are for. */
+/** Entries of version 1 name their resource. */
 function inQuote(visit: Visit, answer: Answer): OtherRoute[] {
   const { method } = visit.resource;
   const entries = readQuotes(answer).flatMap(({ accepts }) => accepts);
   return entries.flatMap(({ resource: url }) => other(visit, "its 402", { url, method }));
 }
 
-/** A list of URLs, or of objects that have one, as x402's discovery documents are. */
+/** Reads a list of URLs, or of objects with one, as in x402's discovery documents. */
 function inManifest({ resources, items }: Readonly<Record<string, unknown>>, { method }: Resource): readonly Named[] {
   return list(resources ?? items).map((one) => {
     if (typeof one === "string") return { url: one, method };
@@ -65,7 +68,7 @@ function inManifest({ resources, items }: Readonly<Record<string, unknown>>, { m
   });
 }
 
-/** Operations that may answer 402. One whose path has a parameter is left out: what would fit is not known. */
+/** Reads operations that may return 402. Paths with parameters are skipped, because their values are unknown. */
 function inOpenApi({ paths }: Readonly<Record<string, unknown>>): readonly Named[] {
   return Object.entries(record(paths)).flatMap(([url, operations]) =>
     Object.entries(record(operations))
@@ -74,7 +77,7 @@ function inOpenApi({ paths }: Readonly<Record<string, unknown>>): readonly Named
   );
 }
 
-/** The route, if it is another one of this origin. */
+/** Returns the route, if it is another one of this origin. */
 function other({ resource }: Visit, shownBy: string, { url, method }: Named): readonly OtherRoute[] {
   const [known, wanted] = [new URL(resource.url), String(method).toUpperCase()];
   if (typeof url !== "string" || url.length > 2_048 || /[{}]|\/:/.test(url.replace("://", ""))) return [];

@@ -14,10 +14,10 @@ const MEMBERS = [
   { name: "validBefore", type: "uint256" },
   { name: "nonce", type: "bytes32" },
 ] as const;
-/** Anybody may submit the first; the second only its recipient. */
+/** Anyone may submit the first; only its recipient may submit the second. */
 const TYPES = { TransferWithAuthorization: MEMBERS, ReceiveWithAuthorization: MEMBERS } as const;
 
-/** What is signed, in viem's form. */
+/** The signed data, in viem's form. */
 export interface TypedAuthorization {
   readonly domain: {
     readonly name: string;
@@ -30,13 +30,13 @@ export interface TypedAuthorization {
   readonly message: Authorization;
 }
 
-/** Who pays in an exam. Its keys never leave it. */
+/** The account that pays in an exam. Its keys never leave it. */
 export interface Payer {
   readonly address: Address;
   readonly signTypedData: (data: TypedAuthorization) => Promise<Hex>;
 }
 
-/** A signed payment, as a request carries it. */
+/** A signed payment, as in a request. */
 export interface Payment {
   readonly authorization: Authorization;
   /** Null under `exact`. */
@@ -44,33 +44,33 @@ export interface Payment {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The longest that a payment of an exam stays valid, in seconds. */
+/** The longest validity of a payment in an exam, in seconds. */
 const MOST_VALID_SECONDS = 300;
 
-/** What an authorization says but for its nonce. */
+/** An authorization without its nonce. */
 export type Draft = Omit<Authorization, "nonce">;
 
-/** Exactly as quoted. `now` is the chain's time in Unix seconds. */
+/** Returns a draft exactly as quoted. `now` is the chain's time in Unix seconds. */
 export const asQuoted = ({ payTo, amount, maxTimeoutSeconds, hold }: Terms, from: Address, now: number): Draft => ({
   from,
   to: recipientOf({ payTo, hold }),
   value: amount,
-  // A chain's clock can be behind by some blocks. An escrow's collector redeems with 0.
+  // The chain's clock can be some blocks behind. An escrow's collector redeems with 0.
   validAfter: hold === null ? BigInt(now - 600) : 0n,
   validBefore: BigInt(now + Math.min(Math.max(Math.trunc(maxTimeoutSeconds) || 1, 1), MOST_VALID_SECONDS)),
 });
 
-/** Whom the payer's transfer goes to: the payee, or what collects for the escrow. */
+/** Returns the recipient of the payer's transfer: the payee, or the escrow's collector. */
 export const recipientOf = ({ payTo, hold }: Pick<Terms, "payTo" | "hold">): Address => hold?.collector ?? payTo;
 
-/** What a payment presents, and what is really signed for it where that is something else. */
+/** The presented payment, and the one that is really signed if it differs. */
 export interface Signing {
   readonly terms: Terms;
   readonly draft: Draft;
   readonly really?: Draft;
 }
 
-/** A draft with its nonce: a new one, or what the terms of its hold hash to. */
+/** Returns a draft with its nonce: a random one, or the hash of the terms of its hold. */
 export function numbered(terms: Terms, draft: Draft): Numbered {
   const bound = terms.hold === null ? null : bind(terms, terms.hold, draft);
   const nonce = bound?.nonce ?? (`0x${randomBytes(32).toString("hex")}` as const);
@@ -82,7 +82,7 @@ export interface Numbered {
   readonly bound: Bound | null;
 }
 
-/** Signs a numbered authorization and puts it into the header of the terms' version. */
+/** Signs a numbered authorization and puts it into the header for the terms' version. */
 export async function signed(
   payer: Payer,
   {
@@ -117,7 +117,7 @@ function headersOf(terms: Terms, payload: object): Readonly<Record<string, strin
 
 const base64 = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64");
 
-/** What a seller says that it settled; null if it says nothing that can be read. */
+/** Returns the settlement that a seller reports; null if there is none that can be read. */
 export function settlementSaid({ headers }: Answer): Readonly<Record<string, unknown>> | null {
   const header = headers["payment-response"] ?? headers["x-payment-response"];
   if (header === undefined) return null;

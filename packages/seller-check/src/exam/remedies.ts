@@ -1,9 +1,9 @@
 import type { FindingCode } from "./vocabulary.ts";
 
-/** How a seller mends what was found. */
+/** The fix for a finding. */
 export interface Remedy {
   readonly text: string;
-  /** The rule, or what to read about it. */
+  /** The rule, or further reading. */
   readonly link: string;
 }
 
@@ -17,18 +17,18 @@ const rfc = (number: number, section: string) => `https://www.rfc-editor.org/rfc
 
 const REPLAYABLE = "Wrap stock middleware in `replayable()` of agent-payment-trust-replayable";
 
-/** For every finding. */
+/** One for every finding. */
 const REMEDIES: Readonly<Record<FindingCode, Remedy>> = {
   "terms.answers_402": {
     text: "Answer a request without a payment with 402 and the header PAYMENT-REQUIRED.",
     link: OVER_HTTP,
   },
   "terms.well_formed": {
-    text: "Send the terms as base64 of JSON with every required member, each of the type that the specification gives it.",
+    text: "Send the terms as base64 of JSON with every required member, each of the type in the specification.",
     link: SPECIFICATION,
   },
   "terms.names_this_url": {
-    text: "Set resource.url to the public URL that buyers ask. Behind a proxy, or on a host with several names, configure it (`resource` of a stock route) instead of taking it from the request.",
+    text: "Set resource.url to the public URL that buyers request. Behind a proxy, or on a host with several names, configure it (`resource` of a stock route) instead of taking it from the request.",
     link: SPECIFICATION,
   },
   "terms.versions_agree": {
@@ -132,7 +132,7 @@ const REMEDIES: Readonly<Record<FindingCode, Remedy>> = {
     link: RETRIES,
   },
   "caching.not_stored": {
-    text: "Send paid answers with Cache-Control: no-store, or private; check what a CDN's own headers say.",
+    text: "Send paid answers with Cache-Control: no-store, or private; check a CDN's own headers too.",
     link: rfc(9111, "5.2.2.5"),
   },
   "caching.unpaid_after": {
@@ -161,6 +161,6 @@ const REMEDIES: Readonly<Record<FindingCode, Remedy>> = {
   },
 };
 
-/** How to mend a finding; null for one that holds. */
+/** Returns the fix for a finding; null if it holds. */
 export const remedyOf = ({ code, holds }: { readonly code: FindingCode; readonly holds: boolean }): Remedy | null =>
   holds ? null : (REMEDIES[code] ?? null);

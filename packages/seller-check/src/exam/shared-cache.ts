@@ -1,8 +1,8 @@
 import type { Answer } from "./exchange.ts";
 
 /**
- * Fields that only some shared caches obey, and obey instead of `Cache-Control`: RFC 9213, its vendors' own, and the
- * older ones of surrogates and nginx.
+ * Headers that only some shared caches obey, instead of `Cache-Control`: RFC 9213, vendors' own, and the older ones of
+ * surrogates and nginx.
  */
 const TARGETED = [
   "cdn-cache-control",
@@ -11,15 +11,18 @@ const TARGETED = [
   "vercel-cdn-cache-control",
   "surrogate-control",
 ] as const;
-/** In seconds, or 0 for no storing. */
+/** A number of seconds; 0 for no storing. */
 const NGINX = "x-accel-expires";
 
-/** What an answer may say to caches. `Pragma` is not among it: it means nothing in an answer (RFC 9111, section 5.4). */
+/**
+ * Response headers about caching. `Pragma` is not included, because it has no meaning in a response (RFC 9111, section
+ * 5.4).
+ */
 export const CACHE_FIELDS = ["cache-control", "expires", "vary", NGINX, ...TARGETED] as const;
 
-/** What caches may store without being told for how long (RFC 9110, section 15.1). */
+/** Statuses that caches may store without an explicit lifetime (RFC 9110, section 15.1). */
 const HEURISTIC = new Set([200, 203, 204, 206]);
-/** Whose caching requirements caches know, so that `must-understand` voids `no-store`. */
+/** Statuses whose caching requirements caches know, so that `must-understand` voids `no-store`. */
 const UNDERSTOOD = new Set([200, 201, 202, 203, 204, 205, 206]);
 
 interface Asked {
@@ -28,14 +31,14 @@ interface Asked {
 }
 
 /**
- * Whether some shared cache may store an answer and give it to another client without asking (RFC 9111, sections 3
- * and 4). A payment's header is none that caches know, so the rule for `Authorization` protects nothing.
- * @param paidBy names of the headers that carried the payment
+ * Returns whether some shared cache may store a response and give it to another client without revalidation (RFC 9111,
+ * sections 3 and 4). Caches do not know payment headers, so the rule for `Authorization` does not protect them.
+ * @param paidBy the names of the headers with the payment
  */
 export function isSharedStorable({ url, method }: Asked, answer: Answer, paidBy: readonly string[]): boolean {
   const { headers } = answer;
   const isAsked = ["GET", "HEAD"].includes(method);
-  // An answer to another method is kept for a later GET, if it says that it is what that would get.
+  // A response to another method is stored for a later GET if it declares that it is the same content.
   if (!isAsked && !(["POST", "PATCH"].includes(method) && isContentOf(headers["content-location"], url))) return false;
   const vary = listed(headers.vary ?? "");
   if (vary.includes("*") || paidBy.some((name) => vary.includes(name))) return false;
@@ -51,7 +54,9 @@ interface How {
   readonly isHeuristic: boolean;
 }
 
-/** The most restrictive directive is obeyed. A qualified `private` or `no-cache` restricts the fields that it names, and no more. */
+/**
+ * The most restrictive directive applies. A qualified `private` or `no-cache` restricts only the fields that it names.
+ */
 function isStorable(directives: Directives, { status, isHeuristic }: How, expires: string | null): boolean {
   const [has, is] = [(name: string) => directives.has(name), (name: string) => directives.get(name) === null];
   if (has("no-store") && !(has("must-understand") && UNDERSTOOD.has(status))) return false;
@@ -60,7 +65,7 @@ function isStorable(directives: Directives, { status, isHeuristic }: How, expire
   return (isExplicit || isHeuristic) && !isAlwaysChecked(directives);
 }
 
-/** Stored for no time at all, and never given without asking the origin, not even when that cannot be reached. */
+/** Whether it is stored for no time at all, and never served without asking the origin, even if that is unreachable. */
 function isAlwaysChecked(directives: Directives): boolean {
   if (directives.has("stale-while-revalidate") || directives.has("stale-if-error")) return false;
   if (directives.has("s-maxage")) return isZero(directives.get("s-maxage"));
@@ -68,10 +73,16 @@ function isAlwaysChecked(directives: Directives): boolean {
   return mustAsk && directives.has("max-age") && isZero(directives.get("max-age"));
 }
 
-/** What is no number of seconds is stale (RFC 9111, section 4.2.1), yet caches differ: it counts as a time. */
+/**
+ * A value that is not a number of seconds is stale (RFC 9111, section 4.2.1), but caches differ, so it counts as a
+ * time.
+ */
 const isZero = (value: string | null | undefined): boolean => /^0+$/.test(value ?? "");
 
-/** Directives by their names in lower case, with their values; null for none. The first of two counts, and none beats any. */
+/**
+ * Directives by lowercase name, with their values or null. The first of two counts, and one without a value overrides
+ * any.
+ */
 type Directives = ReadonlyMap<string, string | null>;
 
 const DIRECTIVE = /([^\s,;="]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)("|$)|([^\s,;"]*)))?/g;

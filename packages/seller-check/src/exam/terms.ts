@@ -6,10 +6,10 @@ import type { Answer } from "./exchange.ts";
 import { AUTH_CAPTURE, type HoldTerms, holdTermsOf } from "./hold.ts";
 import { usdc } from "./usdc.ts";
 
-/** Names of version 1 for the networks that an exam can pay on. */
+/** Version 1 names of the networks that an exam can pay on. */
 const NAMES_V1: ReadonlyMap<unknown, string> = new Map(Object.entries(NETWORKS).map(([id, { key }]) => [key, id]));
 
-/** One way to pay that an exam can use: EIP-3009 under the scheme `exact`, or `auth-capture`. */
+/** One way to pay that an exam supports: EIP-3009 under the scheme `exact`, or `auth-capture`. */
 export interface Terms {
   readonly version: 1 | 2;
   /** CAIP-2. */
@@ -19,19 +19,19 @@ export interface Terms {
   readonly amount: bigint;
   readonly payTo: Address;
   readonly maxTimeoutSeconds: number;
-  /** How the payment is held under `auth-capture`; null under `exact`. */
+  /** The terms of the hold under `auth-capture`; null under `exact`. */
   readonly hold: HoldTerms | null;
-  /** Of the asset's EIP-712 domain. */
+  /** From the asset's EIP-712 domain. */
   readonly domain: { readonly name: string; readonly version: string };
-  /** The entry of `accepts`, as it came. */
+  /** The entry of `accepts`, unchanged. */
   readonly accepted: Readonly<Record<string, unknown>>;
   readonly resource: unknown;
-  /** What the entry is for. */
+  /** The URL of the entry's resource. */
   readonly url: string;
   readonly extensions: unknown;
 }
 
-/** What a 402 says in one version of x402. */
+/** The quote of a 402 in one version of x402. */
 export interface Quote {
   readonly version: 1 | 2;
   /** Null if the quote is well formed. */
@@ -41,12 +41,12 @@ export interface Quote {
   readonly extensions: unknown;
 }
 
-/** Reads what a 402 quotes: version 2 from its header, version 1 from its body. Empty if it quotes nothing. */
+/** Reads the quotes of a 402: version 2 from its header, version 1 from its body. Empty without any. */
 export function readQuotes({ headers, body }: Answer): readonly Quote[] {
   const header = headers["payment-required"];
   const json = parsed(() => JSON.parse(new TextDecoder().decode(body)) as unknown);
   const { x402Version, accepts } = record(json);
-  // Beside version 2, a body that offers nothing tells a client of version 1 why.
+  // With version 2, an empty offer in the body only tells a client of version 1 why.
   const isV1 = x402Version === 1 && (header === undefined || !Array.isArray(accepts) || accepts.length > 0);
   return [...(header === undefined ? [] : [quoteV2(header)]), ...(isV1 ? [quoteV1(json)] : [])];
 }
@@ -70,7 +70,7 @@ function quoteV1(json: unknown): Quote {
 const MOST_DEEP = 32;
 const TOO_DEEP = `it is nested deeper than ${MOST_DEEP} levels`;
 
-/** What is nested without end would exhaust a reader that walks through it, level by level. */
+/** Unbounded nesting would exhaust a recursive reader, so this goes level by level. */
 function isDeep(value: unknown): boolean {
   let level = [value];
   for (let depth = 0; depth <= MOST_DEEP; depth++) {
@@ -91,19 +91,19 @@ const broken = (version: 1 | 2, problem: string): Quote => ({
 const pathOf = (issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[]): string =>
   issues.map(({ path, message }) => `${path.map(String).join(".") || "the quote"}: ${message}`).join("; ");
 
-/** What an exam is willing to pay. */
+/** The limits of an exam's payments. */
 export interface Payable {
-  /** CAIP-2 of the chain that the exam pays on. */
+  /** The CAIP-2 identifier of the chain that the exam pays on. */
   readonly network: string;
-  /** Undefined where any asset will do, as on a chain of one's own. */
+  /** Undefined if any asset will do, as on a local chain. */
   readonly asset?: Address | undefined;
-  /** In atomic units, of one payment. */
+  /** In atomic units, per payment. */
   readonly ceiling: bigint;
-  /** The one recipient to pay; undefined where any will do. */
+  /** The one recipient to pay; undefined if any will do. */
   readonly payTo?: Address | undefined;
 }
 
-/** The first entry that the exam can pay; a sentence that says why there is none. */
+/** Returns the first entry that the exam can pay, or a clause with the reason why there is none. */
 export function choose(quotes: readonly Quote[], payable: Payable, url: string): Terms | string {
   const reasons: string[] = [];
   for (const quote of quotes)
@@ -117,12 +117,12 @@ export function choose(quotes: readonly Quote[], payable: Payable, url: string):
 }
 
 function refusalOf({ network, asset, amount, payTo }: Terms, payable: Payable): string | null {
-  if (network !== payable.network) return `an entry is for ${network}, and this exam pays on ${payable.network}`;
+  if (network !== payable.network) return `an entry is for ${network}, but this exam pays on ${payable.network}`;
   if (payable.asset !== undefined && asset !== getAddress(payable.asset))
-    return `an entry asks for ${asset}, and this exam pays in ${payable.asset}`;
+    return `an entry requires ${asset}, but this exam pays in ${payable.asset}`;
   if (payable.payTo !== undefined && payTo !== getAddress(payable.payTo))
-    return `an entry is paid to ${payTo}, and this exam pays ${payable.payTo}`;
-  if (amount > payable.ceiling) return `an entry asks for ${usdc(amount)}, and the ceiling is ${usdc(payable.ceiling)}`;
+    return `an entry is paid to ${payTo}, but this exam pays ${payable.payTo}`;
+  if (amount > payable.ceiling) return `an entry costs ${usdc(amount)}, but the ceiling is ${usdc(payable.ceiling)}`;
   return null;
 }
 
@@ -131,17 +131,17 @@ function termsOf(quote: Quote, entry: Readonly<Record<string, unknown>>, url: st
   const amount = quote.version === 1 ? entry.maxAmountRequired : entry.amount;
   const { name, version, assetTransferMethod = "eip3009" } = record(extra);
   if (scheme !== "exact" && (scheme !== AUTH_CAPTURE || quote.version === 1))
-    return `an entry has the scheme ${String(scheme)}, and this exam pays under exact and, in version 2, ${AUTH_CAPTURE}`;
+    return `an entry has the scheme ${String(scheme)}, but this exam pays under exact and, in version 2, ${AUTH_CAPTURE}`;
   if (assetTransferMethod !== "eip3009")
-    return `an entry wants ${String(assetTransferMethod)}, and this exam signs EIP-3009`;
+    return `an entry requires ${String(assetTransferMethod)}, but this exam signs EIP-3009`;
   const chain = quote.version === 1 ? (NAMES_V1.get(network) ?? String(network)) : String(network);
   if (!/^eip155:\d+$/.test(chain)) return `an entry is for ${chain}, which is not an EVM chain`;
   if (!isAddress(String(asset), { strict: false })) return "an entry's asset is not an address";
   if (!isAddress(String(payTo), { strict: false })) return "an entry's payTo is not an address";
   if (typeof amount !== "string" || !/^[1-9]\d{0,30}$/.test(amount))
-    return `an entry's amount is ${JSON.stringify(amount)}; expected atomic units as text`;
+    return `an entry's amount is ${JSON.stringify(amount)}; expected atomic units as a string`;
   if (typeof name !== "string" || typeof version !== "string")
-    return "an entry does not say extra.name and extra.version, the domain to sign for";
+    return "an entry has no extra.name and extra.version, the domain to sign for";
   const hold = scheme === AUTH_CAPTURE ? holdTermsOf(record(extra)) : null;
   if (typeof hold === "string") return hold;
   if (hold !== null && BigInt(amount) >= 2n ** 120n) return "an entry's amount does not fit into the escrow's 120 bits";
@@ -161,7 +161,7 @@ function termsOf(quote: Quote, entry: Readonly<Record<string, unknown>>, url: st
   };
 }
 
-/** The URL that a resource names, in either version; null if it names none. */
+/** Returns the URL that a resource names, in either version; null without one. */
 export function resourceUrl(resource: unknown): string | null {
   const url = typeof resource === "string" ? resource : record(resource).url;
   return typeof url === "string" ? url : null;

@@ -5,7 +5,7 @@ import type { Ledger } from "./ledger.ts";
 import { asQuoted, numbered, type Payer, type Payment, type Signing, signed } from "./payment.ts";
 import type { Terms } from "./terms.ts";
 
-/** No seller is sent more requests in one exam. */
+/** The maximum number of requests to a seller in one exam. */
 export const MOST_REQUESTS = 40;
 
 /** The request that is for sale. */
@@ -16,41 +16,44 @@ export interface Resource {
   readonly contentType: string;
 }
 
-/** What an exam needs from outside. */
+/** The dependencies of an exam. */
 export interface VisitParts {
   readonly transport: Transport;
   readonly ledger: Ledger;
   readonly payer: Payer;
-  /** Waits; for virtual time in tests. */
+  /** Waits; replaced by virtual time in tests. */
   readonly sleep: (ms: number) => Promise<unknown>;
-  /** Milliseconds since 1970; defaults to the machine's clock. */
+  /** Milliseconds since 1970; the machine's clock by default. */
   readonly now?: () => number;
-  /** Until when the chain is waited for, in milliseconds since 1970, or 30 seconds if that is later; absent if the exam may take its time. */
+  /**
+   * The time until which to wait for the chain, in milliseconds since 1970, or 30 seconds if that is later; absent if
+   * the exam may take its time.
+   */
   readonly endsAt?: number;
 }
 
-/** How a request differs from the resource's own. */
+/** The differences between a request and the resource's own. */
 export type Change = Partial<Resource> & Pick<HttpRequest, "family">;
 
-/** An exam's dealings with one seller: it counts, records and never exceeds its limits. */
+/** An exam's interaction with one seller, which it counts, records, and keeps within its limits. */
 export interface Visit extends ExamWallet {
   readonly resource: Resource;
   readonly exchanges: readonly Exchange[];
-  /** How many more requests the exam may send. */
+  /** The number of requests that the exam may still send. */
   readonly left: () => number;
-  /** Sends the resource's own request, with other headers or another form. */
+  /** Sends the resource's own request, with other headers or in another form. */
   readonly ask: (headers?: Readonly<Record<string, string>>, change?: Change) => Promise<Exchange>;
-  /** Sends it and closes the connection before the answer. */
+  /** Sends it and closes the connection before the response. */
   readonly askAndHangUp: (headers: Readonly<Record<string, string>>) => Promise<Exchange>;
   /** Signs a payment as quoted. Null once all have been signed. */
   readonly pay: (terms: Terms) => Promise<Payment | null>;
-  /** Signs a payment that is not as quoted. */
+  /** Signs a payment that differs from the quote. */
   readonly sign: (signing: Signing) => Promise<Payment>;
   readonly payments: readonly Payment[];
   readonly parts: VisitParts;
 }
 
-/** Why a seller gave no answer. @throws ExaminersFault if it was never asked, because of something of ours */
+/** Returns the reason why a seller did not respond. @throws ExaminersFault if a fault of ours prevented the request */
 function silence(error: unknown): string {
   if (error instanceof ExaminersFault) throw error;
   return error instanceof Error ? error.message : String(error);
@@ -98,13 +101,13 @@ function requestOf(resource: Resource, headers: Readonly<Record<string, string>>
   return { method, url, headers: { ...described, ...headers }, body, ...over };
 }
 
-/** Keeps each exchange in the place of its request, also of requests that are under way at once. */
+/** Records each exchange in the order of requests, even if several are in progress at the same time. */
 function recording(now: VisitParts["now"] = Date.now) {
   const exchanges: Exchange[] = [];
   let answeredAt = 0;
   return {
     exchanges,
-    /** When the last answer came, in Unix seconds. */
+    /** The time of the last response, in Unix seconds. */
     answeredAt: () => answeredAt,
     async record(request: HttpRequest, send: () => Promise<Exchange["answer"]>): Promise<Exchange> {
       const number = exchanges.length + 1;

@@ -1,6 +1,6 @@
 import { plain } from "./plain.ts";
 
-/** The checks of an exam, in the order in which a report lists them. */
+/** The checks of an exam, in the order of a report. */
 export const CHECKS = [
   "terms",
   "purchase",
@@ -14,19 +14,19 @@ export const CHECKS = [
 
 export type CheckName = (typeof CHECKS)[number];
 
-/** What each check asks of a seller. */
+/** The requirement of each check. */
 export const CHECK_TITLES: Readonly<Record<CheckName, string>> = {
   terms: "The 402 is well formed, stable and true of this URL",
   purchase: "A payment is charged once, as quoted, and brings the result",
-  replay: "The same payment again is neither charged again nor served as a new sale",
+  replay: "A repeated payment is not charged again or served as a new sale",
   binding: "A payment for this request buys no other one",
-  forgery: "A payment that is not as quoted is refused, and nothing of it settles",
+  forgery: "A payment that is not as quoted is refused, and does not settle",
   lost_answer: "A buyer who lost the answer gets it with the same payment",
   caching: "A paid answer is not for shared caches, and the next unpaid request gets nothing",
   offer_receipt: "Signed offers and receipts agree with what was charged",
 };
 
-/** What each check looks at. */
+/** The findings of each check. */
 export const FINDINGS = {
   terms: [
     "answers_402",
@@ -49,24 +49,24 @@ export const FINDINGS = {
   offer_receipt: ["offer_read", "offer_true", "receipt_read", "receipt_true", "receipt_transaction"],
 } as const satisfies Record<CheckName, readonly string[]>;
 
-/** What was looked at, as its check and a word. */
+/** The code of a finding: its check and a word. */
 export type FindingCode = {
   [Check in CheckName]: `${Check}.${(typeof FINDINGS)[Check][number]}`;
 }[CheckName];
 
 export type Outcome = "pass" | "fail" | "not_applicable";
 
-/** One thing that was looked at. */
+/** One observation. */
 export interface Finding {
   readonly code: FindingCode;
-  /** A sentence that is true if `holds`. What it repeats of a seller's words is plain. */
+  /** A sentence that is true if `holds`. Any seller text in it is made plain. */
   readonly statement: string;
   readonly holds: boolean;
-  /** Numbers of the exchanges that show it. */
+  /** The numbers of the exchanges that show it. */
   readonly exchanges: readonly number[];
 }
 
-/** A check with what it found. Not applicable with a reason, and without findings. */
+/** A check with its findings. If it is not applicable, it has a reason and no findings. */
 export interface CheckResult {
   readonly check: CheckName;
   readonly outcome: Outcome;

@@ -8,7 +8,7 @@ import { type CheckResult, type Finding, judged, notApplicable } from "../vocabu
 import type { Sale } from "./purchase.ts";
 
 export interface Binding {
-  /** A payment that nobody has taken, for the next check. */
+  /** An unspent payment, for the next check. */
   readonly unspent: Payment | null;
   readonly judge: (facts: Facts) => CheckResult;
 }
@@ -17,11 +17,11 @@ interface Bought {
   readonly terms: Terms;
   readonly sale: Sale;
   readonly payable: Payable;
-  /** The answer that quoted. */
+  /** The exchange with the quote. */
   readonly quoted: Exchange;
 }
 
-/** Where else a payment may be presented. */
+/** The other routes at which a payment may be presented. */
 export interface Elsewhere {
   /** Null if none was named. */
   readonly named: OtherRoute | null;
@@ -44,7 +44,7 @@ export async function presentElsewhere(
   const findings = visit.resource.body === null ? [] : [await otherBody(visit, bought.sale)];
   const first = named === null ? null : await look(visit, bought, named);
   const found = first?.leftFor === null ? first : await firstShown(visit, bought, isAllowed);
-  // Only now: it has to stay valid for the next check too.
+  // Signed only now, because it has to remain valid for the next check too.
   const payment = await visit.pay(bought.terms);
   const elsewhere =
     payment === null || found === null ? null : await presentAt(visit, { terms: bought.terms, payment }, found);
@@ -70,7 +70,7 @@ async function otherBody(visit: Visit, sale: Sale): Promise<Finding> {
   };
 }
 
-/** Another body of the same form, so that a seller who validates first sees a plausible one. */
+/** Returns another body of the same form, so that a seller that validates first sees a plausible one. */
 function altered(body: string): string {
   try {
     const value: unknown = JSON.parse(body);
@@ -82,14 +82,16 @@ function altered(body: string): string {
   return `${body}another request`;
 }
 
-/** Another route with its unpaid answer. It is left alone for a reason, or null. */
+/** Another route with its response to an unpaid request. If it is skipped, `leftFor` is the reason. */
 interface Looked {
   readonly route: OtherRoute;
   readonly unpaid: Exchange;
   readonly leftFor: string | null;
 }
 
-/** The first route that the seller shows and that is for sale on terms that the exam may pay; null if none is. */
+/**
+ * Returns the first route that the seller shows and that is for sale on terms that the exam may pay; null if none is.
+ */
 async function firstShown(visit: Visit, bought: Bought, isAllowed: Elsewhere["isAllowed"]): Promise<Looked | null> {
   for (const route of await shownRoutes(visit, bought.quoted, isAllowed)) {
     const looked = await look(visit, bought, route);
@@ -98,7 +100,7 @@ async function firstShown(visit: Visit, bought: Bought, isAllowed: Elsewhere["is
   return null;
 }
 
-/** A payment for a resource may well be taken wherever the seller says that this very resource is sold. */
+/** Skips routes that sell the same resource, because a payment for it may be accepted there. */
 async function look(visit: Visit, { payable, terms }: Bought, route: OtherRoute): Promise<Looked> {
   const { shownBy: _, ...request } = route;
   const unpaid = await visit.ask({}, request);
@@ -111,7 +113,7 @@ const leftAlone = ({ route, unpaid }: Looked, reason: string): Finding =>
   found("binding.other_route", `The other route ${route.url} is left alone: ${reason}`, true)([unpaid]);
 
 interface Presented {
-  /** Whether the payment was taken there. */
+  /** Whether the payment was accepted there. */
   readonly isSpent: boolean;
   readonly judge: (facts: Facts) => readonly Finding[];
 }
@@ -123,7 +125,7 @@ async function presentAt(
 ): Promise<Presented> {
   const presented = await visit.ask(payment.headers, request);
   const isServed = isSuccess(presented);
-  // A refused payment goes on to the next check, which may settle it rightly: so what is charged here is looked at now.
+  // A refused payment is used in the next check, which may settle it rightly, so a charge here is detected now.
   const isCharged = !isServed && (await visit.isShown(terms, payment));
   const place = `${request.url},${shownBy === undefined ? "" : ` which ${shownBy} shows,`}`;
   const refused = `A payment for ${visit.resource.url} is refused at ${place} and got ${statusOf(presented)}`;

@@ -4,12 +4,12 @@ import type { Visit } from "../visit.ts";
 import { type CheckResult, judged } from "../vocabulary.ts";
 import type { Sale } from "./purchase.ts";
 
-/** Looks at how the paid answer may be stored, and at what an unpaid request got after it. */
+/** Checks how the paid response may be stored, and the response to a later unpaid request. */
 export function checkCaching(visit: Visit, sale: Sale, unpaid: Exchange): CheckResult {
   return judged("caching", [
     {
       code: "caching.not_stored",
-      statement: `A shared cache may not store the paid answer, whose ${said(sale)}`,
+      statement: `A shared cache may not store the paid answer, whose ${describeHeaders(sale)}`,
       holds: !isSharedStorable(visit.resource, sale.answer, Object.keys(sale.payment.headers)),
       exchanges: [sale.exchange.number],
     },
@@ -22,8 +22,8 @@ export function checkCaching(visit: Visit, sale: Sale, unpaid: Exchange): CheckR
   ]);
 }
 
-/** What the answer says to caches, `Cache-Control` in any case. */
-function said({ answer: { headers } }: Sale): string {
+/** Describes the response's caching headers, `Cache-Control` in any case. */
+function describeHeaders({ answer: { headers } }: Sale): string {
   const others = CACHE_FIELDS.filter((name) => name !== "cache-control" && headers[name] !== undefined);
   return [
     `Cache-Control is ${headers["cache-control"] || "missing"}`,

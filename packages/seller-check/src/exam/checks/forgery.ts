@@ -11,11 +11,11 @@ const A_DAY = 86_400n;
 interface Forgery {
   readonly name: string;
   readonly change?: (quoted: Draft) => Draft;
-  /** What is signed instead of what is presented. */
+  /** The draft that is really signed, if not the presented one. */
   readonly really?: (presented: Draft) => Draft;
 }
 
-/** USDC wants a time after `validAfter` and before `validBefore`: with these there is none, now or later. */
+/** USDC requires a time after `validAfter` and before `validBefore`; with these values there is none, now or later. */
 const never = (draft: Draft, from: bigint): Draft => ({
   ...draft,
   validAfter: from,
@@ -23,9 +23,9 @@ const never = (draft: Draft, from: bigint): Draft => ({
 });
 
 /**
- * A seller who settles them gains one atomic unit at most: what is for another recipient goes back to the payer, and no
- * block comes in which the last three are valid. A signature that had one digit changed could be mended by trying
- * fifteen others, so the broken one is for another authorization.
+ * A seller that settles them gains at most one atomic unit: a payment to another recipient returns to the payer, and
+ * the last three are valid in no block. A signature with one changed digit could be repaired by trying fifteen others,
+ * so the broken one is for another authorization.
  */
 const FORGERIES: readonly Forgery[] = [
   { name: "for less than quoted", change: (quoted) => ({ ...quoted, value: quoted.value > 1n ? 1n : 0n }) },
@@ -35,7 +35,7 @@ const FORGERIES: readonly Forgery[] = [
   { name: "with a broken signature", really: (presented) => never(presented, presented.validAfter) },
 ];
 
-/** Presents payments that are not as quoted. What became of them is looked at by `judgeForgeries`, at the end. */
+/** Presents payments that differ from the quote. Their outcome is judged at the end, by `judgeForgeries`. */
 export async function presentForgeries(visit: Visit, terms: Terms): Promise<readonly Presented[]> {
   const { payer } = visit.parts;
   const quoted = asQuoted(terms, payer.address, await visit.signingTime());
@@ -48,14 +48,14 @@ export async function presentForgeries(visit: Visit, terms: Terms): Promise<read
   return presented;
 }
 
-/** A forged payment, and what the seller answered. */
+/** A forged payment, and the seller's response. */
 export interface Presented {
   readonly name: string;
   readonly payment: Payment;
   readonly exchange: Exchange;
 }
 
-/** Judges forged payments by their answers and by the chain. */
+/** Judges forged payments by their responses and by the chain. */
 export function judgeForgeries(visit: Visit, presented: readonly Presented[], { terms, facts }: Known): CheckResult {
   const findings = presented.flatMap(({ name, payment, exchange }): readonly Finding[] => [
     {
@@ -77,7 +77,7 @@ export function judgeForgeries(visit: Visit, presented: readonly Presented[], { 
     ...findings,
     {
       code: "forgery.charged_as_quoted",
-      statement: `${count} payments as quoted come to ${owed}, and ${spent} left the account`,
+      statement: `${count} payments as quoted total ${owed}, and ${spent} left the account`,
       holds: spent <= owed,
       exchanges: [],
     },

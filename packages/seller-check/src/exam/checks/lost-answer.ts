@@ -26,14 +26,14 @@ export async function loseAnswer(visit: Visit, payment: Payment | null): Promise
       },
       {
         code: "lost_answer.not_charged",
-        statement: "Nobody is charged without a result",
+        statement: "No buyer is charged without a result",
         holds: isAnswered || !settled.has(nonce) || returned.has(nonce),
         exchanges: last === undefined ? exchanges : [last.number],
       },
     ]);
 }
 
-/** Asks until there is a result or a refusal that waiting does not change. */
+/** Retries until there is a result, or a refusal that waiting does not change. */
 async function retried(visit: Visit, payment: Payment): Promise<readonly Exchange[]> {
   const retries: Exchange[] = [];
   for (const pause of PAUSES_MS) {
@@ -46,5 +46,5 @@ async function retried(visit: Visit, payment: Payment): Promise<readonly Exchang
   return retries;
 }
 
-/** The answer may come later: still working on it, too many requests, a fault. */
+/** Whether a result may follow later: in progress, too many requests, or a server error. */
 const isTemporary = (status: number): boolean => [409, 425, 429].includes(status) || status >= 500;

@@ -58,7 +58,7 @@ interface Wanted {
   readonly members: Members;
   /** Fetches the DID document of a key. */
   readonly did: (kid: string) => Promise<string | undefined>;
-  /** The transaction that the answer names. */
+  /** The transaction in the response. */
   readonly settled?: string;
 }
 
@@ -93,11 +93,11 @@ async function examined({ kind, signed, exchange }: SignedThing, wanted: Wanted)
   }
 }
 
-/** A seller need not name the transaction. */
+/** A seller may omit the transaction. */
 const isNamed = ({ transaction }: SignedReport["payload"], { settled = "" }: Wanted): boolean =>
   transaction === "" || String(transaction).toLowerCase() === settled.toLowerCase();
 
-/** The seller's did:web document, by the exam's own way to the seller. One is fetched once, and not without need. */
+/** Fetches the seller's did:web document over the exam's own transport, at most once and only if needed. */
 function oneDidDocument(visit: Visit): (kid: string) => Promise<string | undefined> {
   const fetched = async (url: string) => {
     const { answer } = await visit.ask({}, { url, method: "GET", body: null });

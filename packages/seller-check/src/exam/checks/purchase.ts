@@ -7,7 +7,7 @@ import type { Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
 import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
 
-/** A sale that went through. */
+/** A completed sale. */
 export interface Sale {
   readonly payment: Payment;
   readonly exchange: Exchange;
@@ -15,9 +15,9 @@ export interface Sale {
 }
 
 export interface Purchase {
-  /** Null if nothing came of it. */
+  /** Null if there was none. */
   readonly sale: Sale | null;
-  /** Compares what was said with what the chain shows. */
+  /** Compares the response with the chain. */
   readonly judge: (facts: Facts) => CheckResult;
 }
 
@@ -45,7 +45,7 @@ export async function purchase(visit: Visit, terms: Terms): Promise<Purchase> {
         of("served", `A payment as quoted is answered with the result, and got ${statusOf(exchange)}`, sale !== null),
         ...(sale === null
           ? [of("not_charged", "Nothing is charged for a refused payment", found === null || returned.has(nonce))]
-          : [charged(found, terms, of), ...said(settlementSaid(sale.answer), found, of)]),
+          : [charged(found, terms, of), ...compareResponse(settlementSaid(sale.answer), found, of)]),
       ]);
     },
   };
@@ -67,15 +67,19 @@ function charged(settled: Settled | null, { amount, payTo, hold }: Terms, of: Fi
   );
 }
 
-function said(claim: Readonly<Record<string, unknown>> | null, settled: Settled | null, of: Find): readonly Finding[] {
-  if (claim === null) return [of("response", "PAYMENT-RESPONSE says what was settled", false)];
+function compareResponse(
+  claim: Readonly<Record<string, unknown>> | null,
+  settled: Settled | null,
+  of: Find,
+): readonly Finding[] {
+  if (claim === null) return [of("response", "PAYMENT-RESPONSE reports the settlement", false)];
   const transaction = String(claim.transaction).toLowerCase();
   return [
-    of("response", "PAYMENT-RESPONSE says what was settled", true),
-    of("response_success", "PAYMENT-RESPONSE says success", claim.success === true),
+    of("response", "PAYMENT-RESPONSE reports the settlement", true),
+    of("response_success", "PAYMENT-RESPONSE reports success", claim.success === true),
     of(
       "response_transaction",
-      `PAYMENT-RESPONSE names the transaction on the chain, and says ${transaction}`,
+      `PAYMENT-RESPONSE names the transaction on the chain, and names ${transaction}`,
       transaction === settled?.transaction.toLowerCase(),
     ),
   ];

@@ -5,10 +5,10 @@ import type { Visit } from "../visit.ts";
 import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
 import type { Sale } from "./purchase.ts";
 
-/** Copies of one payment that arrive together. */
+/** The number of copies of one payment that arrive together. */
 const COPIES = 10;
 
-/** Sends a settled payment again, then a fresh one ten times at once. */
+/** Sends a settled payment again, then ten copies of a fresh one together. */
 export async function checkReplay(visit: Visit, terms: Terms, sale: Sale): Promise<CheckResult> {
   const again = await visit.ask(sale.payment.headers);
   const isDelivered = isLater(sale.exchange) && !isLater(again);
@@ -28,19 +28,19 @@ async function atOnce(visit: Visit, terms: Terms): Promise<readonly Finding[]> {
   const copies = await Promise.all(Array.from({ length: COPIES }, () => visit.ask(payment.headers)));
   const exchanges = copies.map(({ number }) => number);
   const served = copies.filter(isSuccess);
-  // One promise may become one result: of either there is one.
+  // A promise (202) may become one result, so of either kind there may be only one.
   const different = (copies: readonly Exchange[]) => new Set(copies.map(digest)).size;
   const brought = Math.max(different(served.filter(isLater)), different(served.filter((copy) => !isLater(copy))));
   return [
     {
       code: "replay.copies_served",
-      statement: `${COPIES} copies of one payment at once bring it to at least one result, and got ${tally(copies)}`,
+      statement: `${COPIES} simultaneous copies of one payment bring at least one result, and got ${tally(copies)}`,
       holds: served.length > 0,
       exchanges,
     },
     {
       code: "replay.copies_one_result",
-      statement: `${COPIES} copies of one payment at once bring one result, and brought ${brought}`,
+      statement: `${COPIES} simultaneous copies of one payment bring one result, and brought ${brought}`,
       holds: brought <= 1,
       exchanges,
     },

@@ -6,16 +6,16 @@ import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
 /** Servers and proxies refuse more than 8 KiB of headers by default. */
 const MOST_HEADER_BYTES = 8_192;
 
-/** What is asked for. */
+/** The quoted terms. */
 export interface Quoted {
-  /** What the rest of the exam pays, or why it can pay none of it. */
+  /** The terms that the rest of the exam pays, or the reason why it can pay none. */
   readonly terms: Terms | string;
   readonly first: Exchange;
-  /** Compares with what was quoted later, if that was asked. */
+  /** Compares with a later quote, if there was one. */
   readonly judge: (later: Exchange | null) => CheckResult;
 }
 
-/** Asks without paying: as a buyer would, by HEAD and by another method, and once more as a buyer. */
+/** Requests the terms without paying: as a buyer would, by HEAD, by another method, and again as a buyer. */
 export async function askTerms(visit: Visit, payable: Payable): Promise<Quoted> {
   const first = await visit.ask();
   const head = await visit.ask({}, { method: "HEAD", body: null });
@@ -44,15 +44,15 @@ export async function askTerms(visit: Visit, payable: Payable): Promise<Quoted> 
   return { terms, first, judge: (later) => judged("terms", [...findings, ...laterTerms(first, later)]) };
 }
 
-/** An answer that is no 402 is looked at by the check of caching. */
+/** A later response other than 402 is judged by the check of caching. */
 const laterTerms = (first: Exchange, later: Exchange | null): readonly Finding[] =>
   later?.answer?.status === 402
     ? [sameTerms("same_later", "After a purchase the next buyer is quoted the same", [first, later])]
     : [];
 
 /**
- * HEAD is GET without a body (RFC 9110, section 9.3.2). Sellers that do not offer it answer 405, 501 or 404, and some 400,
- * 401 or 403: whatever refuses gives nothing away. One that quotes has to quote the same.
+ * HEAD is GET without a body (RFC 9110, section 9.3.2). Sellers that do not offer it return 405, 501, or 404, and some
+ * 400, 401, or 403: any refusal gives nothing away. A quote must be the same as for GET.
  */
 function headOf(first: Exchange, head: Exchange): Finding {
   const isQuote = head.answer?.status === 402 && head.answer.headers["payment-required"] !== undefined;
@@ -63,7 +63,7 @@ function headOf(first: Exchange, head: Exchange): Finding {
 const otherOf = (other: Exchange): Finding =>
   shownBy(other)(
     "other_method",
-    `${other.request.method} is not answered for nothing, and answered ${statusOf(other)}`,
+    `${other.request.method} is not served for free, and answered ${statusOf(other)}`,
     !isSuccess(other),
   );
 
@@ -72,7 +72,10 @@ function formOf({ version, problem }: Quote, first: Exchange): Finding {
   return shownBy(first)("well_formed", statement, problem === null);
 }
 
-/** A host may be another machine over IPv6. What does not answer there sells nothing, and buyers go on to IPv4. */
+/**
+ * A host may be another machine over IPv6. If one does not respond, it sells nothing, and buyers fall back to the
+ * other.
+ */
 async function overEachFamily(visit: Visit): Promise<readonly Finding[]> {
   const families = (await visit.parts.transport.families?.(visit.resource.url)) ?? [];
   if (families.length < 2) return [];
@@ -87,7 +90,7 @@ const otherMethod = (method: string) =>
 
 type Code = Finding["code"] extends infer All ? (All extends `terms.${infer Word}` ? Word : never) : never;
 
-/** A statement of the check, as one of these exchanges show it. */
+/** Returns a statement of the check, shown by one of these exchanges. */
 const shownBy =
   (...exchanges: readonly Exchange[]) =>
   (code: Code, statement: string, holds: boolean): Finding => ({
@@ -97,7 +100,7 @@ const shownBy =
     exchanges: exchanges.map(({ number }) => number),
   });
 
-/** `resource` is this URL; a query or a fragment that it leaves out is no contradiction. */
+/** `resource` is this URL; a missing query or fragment is no contradiction. */
 function trueOf({ version, accepts, resource }: Quote, url: string, first: Exchange): readonly Finding[] {
   const named = version === 1 ? accepts.map((entry) => entry.resource) : [resourceUrl(resource)];
   const isTrue = named.every((given) => typeof given === "string" && isSameResource(given, url));
@@ -111,7 +114,7 @@ function isSameResource(named: string, url: string): boolean {
   return one.origin === other.origin && one.pathname === other.pathname && ["", other.search].includes(one.search);
 }
 
-/** Where a 402 quotes in both versions, a buyer of either pays the same. */
+/** If a 402 quotes in both versions, a buyer of either pays the same. */
 function agreement(quotes: readonly Quote[], first: Exchange): readonly Finding[] {
   const [one, other] = quotes;
   if (one === undefined || other === undefined) return [];
@@ -126,7 +129,10 @@ function sameTerms(code: Code, statement: string, [one, other]: readonly [Exchan
   return shownBy(one, other)(code, statement, isSame(one.answer, other.answer, 1));
 }
 
-/** Signed offers, deadlines and error texts vary; what is to be paid, and for what, does not. An answer to HEAD has no body to compare. */
+/**
+ * Signed offers, deadlines, and error texts vary; amounts, recipients, and resources do not. A response to HEAD has no
+ * body to compare.
+ */
 function isSame(one: Answer | null, other: Answer | null, from: 1 | 2): boolean {
   if (one === null || other === null) return false;
   const terms = (answer: Answer) =>
@@ -156,6 +162,6 @@ function sizeOf(first: Exchange): Finding {
     (sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value) + 4,
     0,
   );
-  const statement = `The headers have ${bytes} bytes; many clients and proxies take ${MOST_HEADER_BYTES}`;
+  const statement = `The headers have ${bytes} bytes; many clients and proxies accept ${MOST_HEADER_BYTES}`;
   return shownBy(first)("header_size", statement, bytes <= MOST_HEADER_BYTES);
 }
