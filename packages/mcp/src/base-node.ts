@@ -23,15 +23,15 @@ const ABI = parseAbi([
 ]);
 
 /**
- * What a node of Base says, at its newest final block. The service's word then counts for nothing: it only names the
- * transaction of a cancellation, and the node has to have its receipt.
+ * Reads a payment's state from a node of Base, at its newest final block. The service is then not trusted. It only
+ * names the transaction of a cancellation, and the node must have its receipt.
  */
 export function askNode(url: string, service: Service): AskPaymentState {
   const client = createPublicClient({ transport: http(url, { timeout: TIMEOUT_MS }) });
   return (carried) =>
     readFate(client, service, carried).catch((error: Error & { readonly shortMessage?: string }) => ({
       type: "open",
-      why: `the node of BASE_RPC_URL cannot say what became of it: ${error.shortMessage ?? error.message}`,
+      why: `the node of BASE_RPC_URL cannot report its status: ${error.shortMessage ?? error.message}`,
     }));
 }
 
@@ -39,7 +39,7 @@ async function readFate(client: PublicClient, service: Service, carried: Carried
   const { from, nonce, validBefore } = carried;
   const [chainId, final] = await Promise.all([client.getChainId(), client.getBlock({ blockTag: "finalized" })]);
   if (chainId !== BASE_CHAIN_ID) throw new Error(`it is on chain ${chainId}, expected ${BASE_CHAIN_ID} (Base).`);
-  // By its hash: a node that lacks the block must not answer from an older one.
+  // By its hash, so that a node that lacks the block does not read an older one.
   const isUsed = await client.readContract({
     address: USDC.address,
     abi: ABI,
@@ -56,11 +56,12 @@ async function readFate(client: PublicClient, service: Service, carried: Carried
   return { type: "charged", why: "a final block of the chain shows that its nonce is used." };
 }
 
-/** The block of the cancellation that the service names; null if the node has no such thing. */
+/** Returns the block of the cancellation that the service names; null if the node does not have it. */
 async function cancellation(client: PublicClient, service: Service, carried: Carried): Promise<bigint | null> {
-  const said = await settlementBy(service, carried);
-  if (said instanceof ServiceError || said.status !== "canceled" || said.transaction === undefined) return null;
-  const { blockNumber, logs } = await client.getTransactionReceipt({ hash: said.transaction as Hex });
+  const statement = await settlementBy(service, carried);
+  if (statement instanceof ServiceError || statement.status !== "canceled" || statement.transaction === undefined)
+    return null;
+  const { blockNumber, logs } = await client.getTransactionReceipt({ hash: statement.transaction as Hex });
   const isThere = parseEventLogs({ abi: ABI, eventName: "AuthorizationCanceled", logs }).some(
     ({ address, args }) =>
       isAddressEqual(address, USDC.address) &&

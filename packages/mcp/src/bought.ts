@@ -4,40 +4,40 @@ import type { PendingPayment } from "./pending-payments.ts";
 import { parseJson, problemOf, type ServiceAnswer, ServiceError } from "./service.ts";
 import { settlementOf, termsOf } from "./stock-client.ts";
 
-/** The purchase, and the part of the tool's answer that says what it cost. */
+/** The purchase, and the part of the tool's output about its cost. */
 export interface Bought {
   readonly text: string;
   readonly document: unknown;
   readonly paid: PaidOutput;
-  /** Builds the error that names what was paid for an answer that cannot be trusted. */
+  /** Builds the error about a payment whose response cannot be trusted. */
   readonly refuse: (reason: string) => UntrustedAnswer;
-  /** Builds the error for an answer that cannot be checked now. */
+  /** Builds the error about a response that cannot be checked now. */
   readonly unchecked: (cause: Error) => StillKept;
 }
 
-/** Paid for, but the answer is not what a genuine service returns. */
+/** Thrown for a paid response that a genuine service would not return. */
 export class UntrustedAnswer extends Error {}
 
-/** The service's word on a payment that bought nothing. */
+/** Thrown if the service reports that a payment bought nothing. */
 class NothingSold extends ServiceError {}
 
-/** Paid for, and the same payment may get a better answer. */
+/** Thrown after a payment whose retry may get a better response. */
 export class StillKept extends ServiceError {}
 
-/** An answer to a payment that was sent. */
+/** The response to a payment that was sent. */
 export interface Answered {
   readonly path: string;
   readonly payment: PendingPayment;
-  /** This call signed it. */
+  /** Whether this call signed it. */
   readonly isNew: boolean;
   readonly payer: Address;
   readonly budget: NonNullable<PaidOutput["budget"]>;
-  /** Where the payment is kept. */
+  /** The file with the stored payment. */
   readonly file: string;
   readonly answer: ServiceAnswer;
 }
 
-/** @throws ServiceError that says what was signed, if nothing was sold or the answer cannot be read */
+/** @throws ServiceError about the signed payment, if nothing was sold or the response cannot be read */
 export function bought(answered: Answered): Bought {
   const { answer, payment, isNew, payer, budget, file } = answered;
   const { transaction, network, document } = opened(answered);
@@ -55,9 +55,8 @@ export function bought(answered: Answered): Bought {
   };
 }
 
-/** How to get over a payment that was charged for nothing. */
-export const onceMore = (file: string): string =>
-  `To buy this once more all the same, the user removes the file ${file}.`;
+/** Tells the user how to proceed after a payment that was charged without a result. */
+export const onceMore = (file: string): string => `To buy this again anyway, the user removes the file ${file}.`;
 
 function opened({ answer, path, payment, isNew, payer }: Answered) {
   const whose = isNew ? "and counts against the session's budget" : "by an earlier call";
@@ -66,9 +65,9 @@ function opened({ answer, path, payment, isNew, payer }: Answered) {
     throw new NothingSold(`${path}: ${refusalOf(answer)} ${counts} ${openUntil(payment)} ${AGAIN}`);
   try {
     const { success, transaction, network, ...settled } = settlementOf(answer.headers);
-    if (!success) throw new ServiceError("the service says nothing was settled.");
+    if (!success) throw new ServiceError("the service reports that nothing was settled.");
     if (network !== payment.network || !isAddressEqual((settled.payer ?? payer) as Address, payer))
-      throw new ServiceError("the answer is for a payment that was not this one.");
+      throw new ServiceError("the answer is for a different payment.");
     return { transaction, network, document: parseJson(answer, path) };
   } catch (cause) {
     const { message } = cause as Error;
@@ -76,7 +75,7 @@ function opened({ answer, path, payment, isNew, payer }: Answered) {
   }
 }
 
-/** Why the service refused. A 402 says it in its terms. */
+/** Returns the service's reason for refusing. A 402 states it in its terms. */
 export const refusalOf = (answer: ServiceAnswer): string => {
   const error = answer.status === 402 ? errorOf(answer) : undefined;
   return error === undefined ? problemOf(answer) : `the service answered 402: ${error.slice(0, 500)}`;

@@ -1,16 +1,16 @@
 import { formatUsd } from "./money.ts";
 
-/** The session's money is spent; nothing was signed. */
+/** Thrown when the session's budget is spent; nothing was signed. */
 export class OverBudget extends Error {}
 
 /**
- * What one session may sign for, in atomic units. Everything signed counts, whatever came of it, because a signature
- * can be settled.
+ * The limit on what one session may sign for, in atomic units. Everything signed counts, whatever its outcome, because
+ * a signature can be settled.
  */
 export interface Budget {
   readonly limit: bigint;
   readonly spent: () => bigint;
-  /** @throws OverBudget if the amount exceeds what is left; then nothing is taken */
+  /** @throws OverBudget if the amount exceeds the rest of the budget, which then remains unchanged */
   readonly take: (amount: bigint) => void;
 }
 

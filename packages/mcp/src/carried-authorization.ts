@@ -7,21 +7,21 @@ const PAYMENT = z.object({
   }),
 });
 
-/** The authorization (EIP-3009) that a payment carries. */
+/** The authorization (EIP-3009) in a payment. */
 export interface Carried {
   readonly network: string;
   readonly from: string;
   readonly nonce: string;
-  /** Unix seconds: it settles only in a block before this time. */
+  /** Unix seconds. It settles only in a block before this time. */
   readonly validBefore: bigint;
 }
 
-/** The authorization that a kept payment carries. */
+/** Returns the authorization in a stored payment. */
 export function carriedBy({ headers, network }: Pick<PendingPayment, "headers" | "network">): Carried {
   const header = atob(headers["PAYMENT-SIGNATURE"] ?? "");
   const { from, nonce, validBefore } = PAYMENT.parse(JSON.parse(header)).payload.authorization;
   return { network, from, nonce, validBefore: BigInt(validBefore) };
 }
 
-/** Unix seconds, for people. */
+/** Formats Unix seconds for people. */
 export const utcTime = (seconds: bigint): string => new Date(Number(seconds) * 1_000).toISOString();

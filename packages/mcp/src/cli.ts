@@ -30,12 +30,12 @@ const USAGE = `The tools of an Agent Payment Trust Service, for an MCP client th
 
   BASE_URL            the service's origin, like https://trust.example
   PAYER_PRIVATE_KEY   the key of a wallet with USDC on Base; without it, paid tools only show their terms
-  SESSION_BUDGET_USD  the most that this program will sign for before it exits; default ${DEFAULT_BUDGET_USD}
-  PAY_TO_ADDRESS      the only address that is ever paid; default: the address that the service publishes
-  BASE_RPC_URL        a node of Base that says what became of a payment; default: the service does
-  LOG_POLICY          a file (C2SP tlog-policy) that says which log and witnesses to trust; default: check_credential's caller may
-  LOG_ENTRIES         how many entries of the log to read for one answer, to find a FAIL that it leaves out; default ${DEFAULT_LOG_ENTRIES}, 0 for none
-  XDG_STATE_HOME      where a folder keeps payments until they are over, and what was read of the log; default ~/.local/state`;
+  SESSION_BUDGET_USD  the total that this program may sign for before it exits; default ${DEFAULT_BUDGET_USD}
+  PAY_TO_ADDRESS      the only address to pay; default: the address that the service publishes
+  BASE_RPC_URL        a node of Base to read payments' status from; default: ask the service
+  LOG_POLICY          a file (C2SP tlog-policy) that names the log and witnesses to trust; default: check_credential's caller may
+  LOG_ENTRIES         the number of log entries to read per answer, to find a FAIL that it omits; default ${DEFAULT_LOG_ENTRIES}, 0 for none
+  XDG_STATE_HOME      the parent of the folder that stores open payments and log entries; default ~/.local/state`;
 
 function main([argument]: readonly string[]): void {
   const isHelp = argument === "--help" || argument === "-h";
@@ -68,7 +68,7 @@ function main([argument]: readonly string[]): void {
   serveStdio(() => toolServer({ service, shop, verifier, payer, logPolicy, askLeftOut }));
 }
 
-/** Longer than a reversal usually takes into the log. */
+/** Longer than a reversal usually takes to reach the log. */
 const pause = () => new Promise((resolve) => setTimeout(resolve, 15_000));
 
 function readPolicy(file: string): Policy | { problem: string } {

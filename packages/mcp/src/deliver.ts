@@ -3,19 +3,19 @@ import { problemOf, type Service, type ServiceAnswer, ServiceError, type Service
 /** MCP clients wait a minute for a tool. */
 export const GIVE_UP_AFTER_MS = 45_000;
 const RETRY_MS = 1_000;
-/** What the service says of a payment for good. Everything else may come from whatever stands between. */
+/** The service's final responses to a payment. Any other may come from an intermediary. */
 const FINAL = [200, 400, 402, 409, 422];
 /** Settling, overloaded, or a broken connection: the same payment is sent again, which never charges twice. */
 const NOT_YET = [429, 500, 502, 503, 504];
 
-/** Why there is no final answer yet. */
+/** The reason why there is no final response yet. */
 export interface Unanswered {
   readonly reason: string;
 }
 
 /**
- * Sends a paid request until it gets a final answer, for so long at most. It waits between two attempts for as long as the
- * service asks; where that is too long, it leaves the waiting to the agent.
+ * Sends a paid request until it gets a final response, within a time limit. Between attempts it waits for as long as
+ * the service requests; if that is too long, it returns, and the agent does the waiting.
  */
 export async function deliver(
   service: Service,
@@ -36,7 +36,7 @@ export async function deliver(
   }
 }
 
-/** What the header Retry-After asks for (RFC 9110, section 10.2.3); 0 if it says nothing that can be read. */
+/** Returns the wait that the header Retry-After requests (RFC 9110, section 10.2.3); 0 if it cannot be read. */
 function retryAfterMs({ headers }: ServiceAnswer): number {
   const text = headers.get("retry-after") ?? "";
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;
@@ -45,7 +45,7 @@ function retryAfterMs({ headers }: ServiceAnswer): number {
 }
 
 const withWait = (reason: string, ms: number): string =>
-  `${reason} It asks to wait for ${Math.ceil(ms / 1_000)} seconds before that.`;
+  `${reason} It requests a wait of ${Math.ceil(ms / 1_000)} seconds before that.`;
 
 async function attempt(service: Service, request: ServiceRequest): Promise<ServiceAnswer | Unanswered> {
   try {

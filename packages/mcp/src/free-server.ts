@@ -10,13 +10,13 @@ import type { FreeParts, ToolFacts } from "./free-tool.ts";
 import { ServiceError } from "./service.ts";
 import { FREE_TOOLS } from "./tools/free.ts";
 
-/** How the product introduces itself to MCP clients. */
+/** The product's name and version for MCP clients. */
 const IMPLEMENTATION = { name: "agent-payment-trust", title: "Agent Payment Trust Service", version: "1.0.0" };
 
-/** The other hints mean something only where a tool changes anything. */
+/** The other hints have a meaning only for tools that change something. */
 export const READS: ToolAnnotations = { readOnlyHint: true };
 
-/** A server with the free tools. */
+/** Returns a server with the free tools. */
 export function freeServer(parts: FreeParts): McpServer {
   const server = new McpServer(IMPLEMENTATION);
   for (const tool of FREE_TOOLS) register(server, tool, { annotations: READS, run: (input) => tool.run(input, parts) });
@@ -29,9 +29,9 @@ interface Registered {
 }
 
 /**
- * Every answer is one JSON text, which every client hands to its model. There is no `structuredContent` beside it: clients that
- * pass on both would read each answer twice, and a schema of every answer would be read before every conversation. What `run`
- * throws, and an answer that does not fit its schema, becomes a tool error.
+ * Registers a tool. Every result is one JSON text, which every client hands to its model. There is no
+ * `structuredContent`: clients that pass on both would send each result twice, and the schema of every result would be
+ * part of every conversation. An exception from `run`, or a result that does not fit its schema, becomes a tool error.
  */
 export function register(
   server: McpServer,
@@ -42,21 +42,21 @@ export function register(
     const answer = await run(given);
     const { error } = output.safeParse(answer);
     if (error !== undefined)
-      throw new ServiceError(`The service's answer is not as expected: ${z.prettifyError(error)}`);
+      throw new ServiceError(`The service's answer has an unexpected form: ${z.prettifyError(error)}`);
     return { content: [{ type: "text", text: JSON.stringify(answer) }] };
   });
 }
 
 /**
- * The free tools over streamable HTTP, without sessions, as served at `POST /mcp`. Every answer is one JSON document: a tool
- * sends nothing before its result.
+ * Returns the handler for the free tools over streamable HTTP, without sessions, as served at `POST /mcp`. Every
+ * response is one JSON document, because a tool sends nothing before its result.
  */
 export function freeHandler(parts: FreeParts): (request: Request) => Promise<Response> {
   const current = createMcpHandler(() => freeServer(parts), { maxSubscriptions: 0 });
   return async (request) => ((await isLegacyRequest(request)) ? answerLegacy(parts, request) : current.fetch(request));
 }
 
-/** The library's own answer to earlier versions of MCP is a stream. */
+/** The library itself responds to earlier versions of MCP with a stream. */
 async function answerLegacy(parts: FreeParts, request: Request): Promise<Response> {
   const server = freeServer(parts);
   try {

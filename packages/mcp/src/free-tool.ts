@@ -4,7 +4,7 @@ import type { AskLeftOut } from "./left-out.ts";
 import type { Service } from "./service.ts";
 import type { Verifier } from "./verifier.ts";
 
-/** What a client learns about a tool, free or paid. */
+/** The definition of a tool for clients, free or paid. */
 export interface ToolFacts<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject> {
   readonly name: string;
   readonly title: string;
@@ -16,9 +16,9 @@ export interface ToolFacts<Input extends z.ZodObject = z.ZodObject, Output exten
 export interface FreeParts {
   readonly service: Service;
   readonly verifier: Verifier;
-  /** Which log and witnesses the user trusts; null where the caller may say it. */
+  /** The log and witnesses that the user trusts; null if the caller may name them. */
   readonly logPolicy: Policy | null;
-  /** Null where the log is not read for what an answer leaves out. */
+  /** Null if the log is not read for omissions. */
   readonly askLeftOut: AskLeftOut | null;
 }
 
@@ -30,7 +30,9 @@ export interface FreeTool<Input extends z.ZodObject = z.ZodObject, Output extend
   readonly run: (input: z.infer<Input>, parts: FreeParts) => Promise<z.infer<Output>>;
 }
 
-/** Checks a tool against its own types, then erases them for the list: the server passes `run` what `input` parsed. */
+/**
+ * Checks a tool against its own types, then erases them for the list: the server passes the output of `input` to `run`.
+ */
 export const freeTool = <Input extends z.ZodObject, Output extends z.ZodObject>(
   tool: FreeTool<Input, Output>,
 ): FreeTool => tool as unknown as FreeTool;

@@ -4,7 +4,7 @@ import { type Service, type ServiceAnswer, ServiceError, type ServiceRequest } f
 const TIMEOUT_MS = 40_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 
-/** The service at its origin. Follows no redirect; reads answers of up to 4 MiB within 40 seconds. */
+/** Returns the service at its origin. It follows no redirects, and reads responses of up to 4 MiB within 40 seconds. */
 export const httpService = (baseUrl: string): Service => ({
   baseUrl,
   async send({ path, body, headers, timeoutMs = TIMEOUT_MS }: ServiceRequest): Promise<ServiceAnswer> {

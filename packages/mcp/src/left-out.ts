@@ -3,33 +3,33 @@ import type { KeptLogs, Policy } from "../../verifier/src/index.ts";
 import { read, type Service } from "./service.ts";
 import { signedBy, type Verifier } from "./verifier.ts";
 
-/** Whether what the service shows of a wallet leaves out anything that the public log has. */
+/** Whether the service's statement about a wallet omits anything in the public log. */
 export const WALLET_LOG = z
   .object({
     state: z
       .enum(["nothing", "hidden", "incomplete", "refused", "not_checked"])
       .describe(
-        "nothing: no FAIL in the public log is left out. hidden: one is, or is shown otherwise: do not rely on this answer. incomplete: the log was not read to its end. refused: the log is not genuine. not_checked: the user has set no LOG_POLICY.",
+        "nothing: no FAIL in the public log is omitted. hidden: one is omitted, or shown differently; do not rely on this answer. incomplete: the log was not read to its end. refused: the log is not genuine. not_checked: the user has set no LOG_POLICY.",
       ),
     reason: z.string(),
     hidden: z.array(z.string()),
-    entries: z.int().describe("How many entries of the log the comparison rests on."),
+    entries: z.int().describe("The number of log entries that were compared."),
   })
-  .describe("The wallet's record beside all that the service's public log has of the wallet.");
+  .describe("The wallet's record compared with all its entries in the service's public log.");
 export type WalletLog = z.infer<typeof WALLET_LOG>;
 
-/** What was found, and the very answer that it was found about; null if the service did not give one. */
+/** The result, and the exact response that was compared; null if the service sent none. */
 export interface Compared {
   readonly walletLog: WalletLog;
   readonly text: string | null;
 }
 
-/** @param path what of the service shows the wallet */
+/** @param path the service's path that shows the wallet */
 export type AskLeftOut = (wallet: string, path: string) => Promise<Compared>;
 
 export const NOT_COMPARED: WalletLog = {
   state: "not_checked",
-  reason: "The user has not said which log and which witnesses to trust (LOG_POLICY).",
+  reason: "The user has not set which log and witnesses to trust (LOG_POLICY).",
   hidden: [],
   entries: 0,
 };
@@ -39,25 +39,25 @@ export interface LeftOutParts {
   readonly verifier: Verifier &
     Pick<typeof import("../../verifier/src/index.ts"), "checkLeftOut" | "formatKept" | "parseKept">;
   readonly policy: Policy;
-  /** New entries to read for one answer, at most. */
+  /** The maximum number of new entries to read per answer. */
   readonly mostEntries: number;
-  /** Where to keep what was read. */
+  /** Stores the entries that were read. */
   readonly store: TextStore;
-  /** Waits before what seems to be left out is looked at again. */
+  /** Waits before an apparent omission is checked again. */
   readonly pause: () => Promise<unknown>;
 }
 
 export interface TextStore {
-  /** Where it is, for the user. */
+  /** Its location, for the user. */
   readonly place: string;
-  /** Null if nothing is kept. */
+  /** Null if nothing is stored. */
   read(): Promise<string | null>;
   write(text: string): Promise<void>;
 }
 
 const READING_MS = 20_000;
 
-/** One call reads the log at a time: the others go on from what it has read. */
+/** One call reads the log at a time; the others continue from its result. */
 export function createLeftOut({ service, verifier, policy, mostEntries, store, pause }: LeftOutParts): AskLeftOut {
   let kept: KeptLogs | null = null;
   let before: Promise<unknown> = Promise.resolve();
@@ -71,7 +71,7 @@ export function createLeftOut({ service, verifier, policy, mostEntries, store, p
     });
     const earlier = kept;
     kept = answer.kept;
-    // What cannot be kept is read again at the next start, which costs time and nothing else.
+    // If this cannot be stored, it is read again at the next start, which only costs time.
     if ([...kept].some(([origin, log]) => earlier.get(origin) !== log))
       await store.write(verifier.formatKept(kept)).catch(() => undefined);
     const { record, report } = answer;
@@ -84,7 +84,7 @@ export function createLeftOut({ service, verifier, policy, mostEntries, store, p
     try {
       return text === null ? new Map() : verifier.parseKept(text);
     } catch (cause) {
-      // Not read afresh by itself: what was read before would show a fork.
+      // It is not discarded automatically, because the earlier entries would show a fork.
       throw new Error(`${store.place}: ${(cause as Error).message}`, { cause });
     }
   }

@@ -3,7 +3,7 @@ import { type Service, ServiceError } from "./service.ts";
 import type { Verifier } from "./verifier.ts";
 
 export interface LogQuestion {
-  /** Null where nobody has said which log and which witnesses to trust. */
+  /** Null if no log and witnesses are trusted. */
   readonly policy: Policy | null;
   /** Proofs that came with the credential. */
   readonly proofs: readonly string[];
@@ -15,7 +15,7 @@ type Credential = CheckListed["certificates"][number];
 const TIMEOUT_MS = 10_000;
 
 /**
- * What the public log says of the certificates that a credential lists.
+ * Compares the certificates that a credential lists with the public log.
  * @param credential one whose signature is valid
  */
 export async function checkLog(
@@ -24,7 +24,7 @@ export async function checkLog(
   { service, verifier }: { readonly service: Service; readonly verifier: Verifier },
 ): Promise<ListedReport> {
   if (policy === null)
-    return { state: "not_checked", reason: "No policy says which log and which witnesses to trust.", entries: [] };
+    return { state: "not_checked", reason: "No policy names the log and witnesses to trust.", entries: [] };
   const { wallet, id, conformance } = Object(credentialSubject) as Readonly<Record<string, unknown>>;
   const certificates = Array.isArray(conformance) ? conformance.map((one) => Object(one) as Credential) : [];
   const fetchProof = (id: string) => proofOf(id, service);
@@ -32,7 +32,7 @@ export async function checkLog(
 }
 
 async function proofOf(id: string, service: Service): ReturnType<CheckListed["fetchProof"]> {
-  if (!/^([0-9a-f]{16}){1,2}$/.test(id)) return { absent: "this is no certificate's id" };
+  if (!/^([0-9a-f]{16}){1,2}$/.test(id)) return { absent: "this is not a certificate's id" };
   try {
     const request = { path: `/cert/${id}.tlog-proof`, headers: { accept: "text/plain" }, timeoutMs: TIMEOUT_MS };
     const { status, text } = await service.send(request);

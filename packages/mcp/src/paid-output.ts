@@ -5,12 +5,12 @@ import type { PendingPayment } from "./pending-payments.ts";
 
 const usd = z.string().describe('US dollars, like "0.25".');
 
-/** What every paid tool returns besides the purchase. */
+/** The output of every paid tool, in addition to the purchase. */
 export const PAID_OUTPUT = z.object({
   status: z
     .enum(["paid", "pending", "payment_required", "not_played"])
     .describe(
-      "pending: a payment was signed and its outcome is not known yet; call the tool again with the same arguments. payment_required: nothing was bought; see what_to_do. not_played: the agent must take this test itself.",
+      "pending: a payment was signed and its outcome is not known yet; call the tool again with the same arguments. payment_required: no purchase was made; see what_to_do. not_played: the agent must take this test itself.",
     ),
   price: z
     .object({
@@ -30,13 +30,13 @@ export const PAID_OUTPUT = z.object({
   authorization: z
     .object({ from: z.string(), nonce: z.string(), valid_before: z.string().describe("Unix seconds.") })
     .exactOptional()
-    .describe("What was signed and may still be charged: settlement_status says what became of it."),
+    .describe("The signed authorization, which may still be charged: settlement_status returns its status."),
   what_to_do: z.string().exactOptional(),
 });
 
 export type PaidOutput = z.infer<typeof PAID_OUTPUT>;
 
-/** The part of an offer that people are told. Amounts in atomic units. */
+/** The parts of an offer that are shown to people. Amounts in atomic units. */
 type Priced = Pick<PendingPayment, "amount" | "payTo" | "network">;
 
 export const toPay = ({ amount, payTo }: Pick<Priced, "amount" | "payTo">): string =>
@@ -51,13 +51,13 @@ export const priceOf = ({ amount, payTo, network }: Priced): NonNullable<PaidOut
 });
 
 export const AGAIN =
-  "Call this tool again with the same arguments: it sends the same payment again, and signs no second one while that can be charged.";
+  "Call this tool again with the same arguments. It sends the same payment again, and signs no second one while the first can be charged.";
 
-/** For how long a payment is open. */
+/** Tells the user how long a payment is open. */
 export const openUntil = (payment: PendingPayment): string =>
-  `It can settle in a block before ${utcTime(carriedBy(payment).validBefore)}, and counts as open until a final block shows that it did not; on Base that takes a quarter of an hour more.`;
+  `It can settle in a block before ${utcTime(carriedBy(payment).validBefore)}, and counts as open until a final block shows that it did not; on Base that takes about 15 minutes more.`;
 
-/** What a tool answers while the first payment is open, although the service has refused it. */
+/** Returns a tool's output while the first payment is open, although the service has refused it. */
 export const refusedOutput = (
   payment: PendingPayment,
   budget: NonNullable<PaidOutput["budget"]>,
@@ -67,7 +67,7 @@ export const refusedOutput = (
   what_to_do: `A payment of ${toPay(payment)} was signed and may be charged, although ${refusal.replace(/\.?$/, ";")} ${why} No other one was signed. ${openUntil(payment)} ${AGAIN} Once the first can never be charged, the call signs another one.`,
 });
 
-/** What a tool answers while nobody knows what became of its payment. */
+/** Returns a tool's output while the status of its payment is unknown. */
 export const pendingOutput = (
   payment: PendingPayment,
   budget: NonNullable<PaidOutput["budget"]>,

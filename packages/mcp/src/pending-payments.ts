@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import canonicalize from "canonicalize";
 import { z } from "zod";
 
-/** Two calls with the same of all this ask for the same thing. */
+/** The key of a purchase: two calls with the same key request the same thing. */
 export interface PurchaseKey {
   /** The service's origin. */
   readonly service: string;
@@ -15,24 +15,24 @@ export interface PurchaseKey {
 }
 
 const PENDING = z.object({
-  /** What carries the payment. Anyone who has it can make the wallet pay this service once, and nobody else. */
+  /** The header with the payment. Its holder can make the wallet pay this service once, but no one else. */
   headers: z.record(z.string(), z.string()),
   amount: z.string().regex(/^[1-9]\d{0,18}$/),
   payTo: z.string(),
   network: z.string(),
   maxTimeoutSeconds: z.number(),
   signedAt: z.string(),
-  /** ISO 8601: what was bought arrived then. From then on only calls that began earlier still share it. */
+  /** ISO 8601, when the purchase arrived. From then on only calls that began earlier share it. */
   answeredAt: z.iso.datetime().exactOptional(),
 });
 
 /** A payment that was signed, and may have been sent. `amount` in atomic units. */
 export type PendingPayment = z.infer<typeof PENDING>;
 
-/** Payments cannot be kept or read, so none is signed or sent. The message is written for the agent. */
+/** Thrown if payments cannot be stored or read, so none is signed or sent. The message is for the agent. */
 class CannotKeep extends Error {}
 
-/** What is kept there may be a payment that can still be charged. */
+/** Thrown for a file that may contain a payment that can still be charged. */
 class Unreadable extends Error {
   constructor(file: string, options: ErrorOptions) {
     super(
@@ -49,32 +49,32 @@ export interface Call {
   readonly began: number;
 }
 
-/** Keeps payments on disk until what they bought has arrived or they are over, for any number of programs at once. */
+/** Stores payments on disk until their purchase has arrived or they are over, for any number of concurrent programs. */
 export interface PendingPayments {
-  /** The payment that this call shares; null if it has to sign one. */
+  /** Returns the payment that this call shares; null if it has to sign one. */
   readonly find: (call: Call) => Promise<PendingPayment | null>;
   /**
-   * The payment that the call shares, or else the one that `sign` makes: on disk once this resolves. It takes the place of
-   * `over`, which can never be charged. @throws CannotKeep
+   * Returns the payment that the call shares, or else the one that `sign` creates: on disk once this resolves. It
+   * replaces `over`, which can never be charged. @throws CannotKeep
    */
   readonly keep: (
     call: Call,
     over: PendingPayment | null,
     sign: () => Promise<PendingPayment>,
   ) => Promise<PendingPayment>;
-  /** What exactly this payment bought has arrived: calls that begin later buy once more. */
+  /** Records that the purchase of exactly this payment has arrived: calls that begin later buy again. */
   readonly answered: (key: PurchaseKey, payment: PendingPayment, at: Date) => Promise<void>;
-  /** The file of a payment, for the user. */
+  /** Returns the file of a payment, for the user. */
   readonly fileOf: (key: PurchaseKey) => string;
 }
 
-/** Holding a lock takes milliseconds; its holder was killed if it is older. */
+/** A lock is held for milliseconds; if it is older, its holder was killed. */
 const STALE_AFTER_MS = 10_000;
 const ASK_AGAIN_MS = 20;
-/** Longer than any call takes that began before an answer. */
+/** Longer than the duration of any call that began before a response. */
 const SHARED_FOR_MS = 600_000;
 
-/** In a folder that only its owner can read. */
+/** Stores payments in a folder that only its owner can read. */
 export function keptIn(folder: string): PendingPayments {
   const fileOf = (key: PurchaseKey) =>
     join(
@@ -90,7 +90,7 @@ export function keptIn(folder: string): PendingPayments {
         return kept !== null && isSharedBy(began, kept) ? kept : null;
       }),
     keep: async ({ key, began }, over, sign) => {
-      // Room for others; no reason to sell nothing.
+      // Cleaning up must not prevent a purchase.
       await dropAnswered(folder).catch(() => undefined);
       return locked(folder, fileOf(key), async (file) => {
         const kept = await explained(folder, () => readPending(file));
@@ -101,7 +101,7 @@ export function keptIn(folder: string): PendingPayments {
     },
     answered: (key, payment, at) =>
       locked(folder, fileOf(key), async (file) => {
-        // Another program may have bought the same thing once more.
+        // Another program may have bought the same thing again.
         if (!isSame(await readPending(file), payment)) return;
         await write(folder, file, {
           payment: { ...payment, answeredAt: at.toISOString() },
@@ -112,14 +112,14 @@ export function keptIn(folder: string): PendingPayments {
   };
 }
 
-/** An answer that is later than any call is of a clock that has been set back: it is long over. */
+/** A response time later than any call comes from a clock that was set back since, so the payment is long over. */
 function isSharedBy(began: number, { answeredAt }: PendingPayment): boolean {
   if (answeredAt === undefined) return true;
   const at = Date.parse(answeredAt);
   return at > began && at <= Date.now() + SHARED_FOR_MS;
 }
 
-/** Each payment has a nonce of its own. */
+/** Each payment has a unique nonce. */
 const isSame = (one: PendingPayment | null, other: PendingPayment | null): boolean =>
   canonicalize(one?.headers) === canonicalize(other?.headers);
 
@@ -138,7 +138,7 @@ interface Written {
   readonly inPlaceOf: PendingPayment | null;
 }
 
-/** Never over a third payment, whatever became of the lock: then that one is the payment. */
+/** Never replaces a third payment, even if the lock was lost: that one is then the payment. */
 async function write(folder: string, file: string, { payment, inPlaceOf }: Written): Promise<PendingPayment> {
   const draft = `${file}.${randomUUID()}`;
   const handle = await open(draft, "wx", 0o600);
@@ -156,7 +156,7 @@ async function write(folder: string, file: string, { payment, inPlaceOf }: Writt
   return (await readPending(file)) ?? payment;
 }
 
-/** Exactly this payment: one that has taken its place in the meantime is put back. */
+/** Removes exactly this payment: one that has replaced it meanwhile is put back. */
 async function takeAway(file: string, payment: PendingPayment): Promise<void> {
   const aside = `${file}.${randomUUID()}`;
   await rename(file, aside).catch(absent);
@@ -166,7 +166,7 @@ async function takeAway(file: string, payment: PendingPayment): Promise<void> {
   await rm(aside);
 }
 
-/** What was answered so long ago that every call for it has ended. */
+/** Removes payments that were answered before any call that is still running began. */
 async function dropAnswered(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.endsWith(".json")) continue;
@@ -175,7 +175,7 @@ async function dropAnswered(folder: string): Promise<void> {
   }
 }
 
-/** A name in a folder is on disk once the folder is. Windows neither needs nor allows it. */
+/** A name in a folder is on disk once the folder is synced. Windows does not need or allow this. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r").catch(unlessOneOf("EISDIR", "EPERM"));
   if (handle !== null) await handle.sync().finally(() => handle.close());
@@ -197,12 +197,12 @@ async function taken(lock: string): Promise<boolean> {
     return true;
   }
   const held = await stat(lock).catch(absent);
-  // In either direction: the clock may have been set back since.
+  // In either direction, because the clock may have been set back since.
   if (held !== null && Math.abs(Date.now() - held.mtimeMs) > STALE_AFTER_MS) await rm(lock, { force: true });
   return false;
 }
 
-/** Null for these errors. */
+/** Returns null for these errors. */
 const unlessOneOf =
   (...codes: readonly string[]) =>
   (error: NodeJS.ErrnoException): null => {
@@ -214,10 +214,10 @@ const absent = unlessOneOf("ENOENT");
 
 const explained = <T>(folder: string, work: () => Promise<T>): Promise<T> =>
   work().catch((cause: Error) => {
-    // Another folder would hide the payment that this one has.
+    // Another folder would hide the payment in this one.
     if (cause instanceof Unreadable) throw cause;
     throw new CannotKeep(
-      `Payments are kept in ${folder} until they are over, and that fails: ${cause.message}. Nothing was sent. The user can make the folder writable, or name another one with XDG_STATE_HOME.`,
+      `Payments are stored in ${folder} until they are over, but that fails: ${cause.message}. Nothing was sent. The user can make the folder writable, or name another one with XDG_STATE_HOME.`,
       { cause },
     );
   });

@@ -1,4 +1,4 @@
-/** What a paid tool buys: a path of the service and its published price, in atomic units of USDC. */
+/** The product of a paid tool: a path of the service and its published price, in atomic units of USDC. */
 export interface Product {
   readonly path: string;
   /** A more expensive offer is refused unless the caller's max_price allows it. */

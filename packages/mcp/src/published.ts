@@ -2,7 +2,7 @@ import { type Address, getAddress, isAddress } from "viem";
 import { z } from "zod";
 import { read, type Service, ServiceError } from "./service.ts";
 
-/** What the service publishes about a paid path: the price in atomic units, and the payee. */
+/** The published facts about a paid path: the price in atomic units, and the payee. */
 export interface Published {
   readonly amount: bigint;
   readonly payTo: Address;
@@ -14,7 +14,7 @@ const MANIFEST = z.object({
   resources: z.array(z.object({ resource: z.string(), amount: z.string().regex(/^\d{1,19}$/), payTo: address })),
 });
 
-/** Reads `/.well-known/x402` on first use and keeps it for the whole session; later changes are ignored. */
+/** Reads `/.well-known/x402` on first use and caches it for the whole session; later changes are ignored. */
 export function publishedBy(service: Service): (path: string) => Promise<Published> {
   let manifest: Promise<z.infer<typeof MANIFEST>> | null = null;
   return async (path) => {

@@ -1,9 +1,9 @@
-/** A request to the service; with a body it is a POST. */
+/** A request to the service: a POST if it has a body, else a GET. */
 export interface ServiceRequest {
   readonly path: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** How long to wait for the whole answer, if not the default. */
+  /** The timeout for the whole response, if not the default. */
   readonly timeoutMs?: number;
 }
 
@@ -13,17 +13,17 @@ export interface ServiceAnswer {
   readonly text: string;
 }
 
-/** The trust service: over the network, or this very program. */
+/** The trust service: over the network, or this program itself. */
 export interface Service {
   readonly baseUrl: string;
-  /** @throws ServiceError if there is no answer */
+  /** @throws ServiceError if there is no response */
   readonly send: (request: ServiceRequest) => Promise<ServiceAnswer>;
 }
 
-/** The service did not answer, or not as it should. The message is written for the agent. */
+/** Thrown if the service did not respond, or not as expected. The message is for the agent. */
 export class ServiceError extends Error {}
 
-/** A free document's text and its content. @throws ServiceError saying why the service refused */
+/** Returns a free document's text and its content. @throws ServiceError with the service's reason for refusing */
 export async function read(service: Service, path: string): Promise<{ text: string; document: unknown }> {
   const answer = await service.send({ path });
   if (answer.status !== 200) throw new ServiceError(`GET ${path}: ${problemOf(answer)}`);
@@ -38,7 +38,7 @@ export function parseJson({ text }: Pick<ServiceAnswer, "text">, path: string): 
   }
 }
 
-/** Why the service refused, from its problem details (RFC 9457), each field named. */
+/** Returns the service's reason for refusing, from its problem details (RFC 9457), with each field named. */
 export function problemOf({ status, text }: ServiceAnswer): string {
   const { detail, errors } = tryObject(text);
   if (typeof detail !== "string") return `the service answered ${status}.`;

@@ -4,15 +4,15 @@ import { parseUsd } from "./money.ts";
 export interface Settings {
   /** The service's origin. */
   readonly baseUrl: string;
-  /** Null: paid tools answer with their terms. */
+  /** Null: paid tools return their terms. */
   readonly payerKey: Hex | null;
-  /** The only address to ever pay; null for the one the service publishes. */
+  /** The only address to pay; null for the one that the service publishes. */
   readonly payTo: Address | null;
   /** A node of Base; null to trust the service about the chain. */
   readonly nodeUrl: string | null;
-  /** The file that says which log and witnesses to trust; null where the agent may say it. */
+  /** The file that names the log and witnesses to trust; null if the agent may name them. */
   readonly logPolicy: string | null;
-  /** New entries of the log to read for one answer, at most. */
+  /** The maximum number of new log entries to read per answer. */
   readonly logEntries: number;
   /** Atomic units. */
   readonly budget: bigint;

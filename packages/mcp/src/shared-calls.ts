@@ -1,4 +1,4 @@
-/** What a run answers, and what is to be done once the answer has been handed over. */
+/** The result of a run, and the work to do once the result has been handed over. */
 export interface Finished<T> {
   readonly answer: T;
   readonly after: () => Promise<void>;
@@ -6,14 +6,14 @@ export interface Finished<T> {
 
 interface Running {
   readonly answer: Promise<unknown>;
-  /** Once `after` is done. */
+  /** Resolves once `after` is done. */
   readonly over: Promise<void>;
   isAnswered: boolean;
 }
 
 /**
- * Shares one run among calls for the same thing that come before its answer: a client that repeats a call, having lost
- * patience, is not buying twice. A call that comes after the answer has a run of its own.
+ * Shares one run among calls for the same thing that come before its result: a client that gave up and repeats a call
+ * does not buy twice. A call that comes after the result starts a new run.
  */
 export function createSharedCalls() {
   const running = new Map<string, Running>();
@@ -28,7 +28,8 @@ export function createSharedCalls() {
       over: finished.then(
         async ({ after }) => {
           run.isAnswered = true;
-          // The answer leaves this program first. Killed in between, it answers the next call with it once more.
+          // The result leaves this program first. If the program is killed in between, the next call gets the result
+          // again.
           await new Promise(setImmediate);
           await after().catch((error: Error) => console.error(error.message));
           running.delete(key);

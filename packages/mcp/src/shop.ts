@@ -17,7 +17,7 @@ import { amountOf, checkKept, checkTerms, type PaymentRequired, RefusedTerms } f
 export interface Purchase {
   readonly product: Product;
   readonly body: unknown;
-  /** US dollars; defaults to the product's price. */
+  /** US dollars; the product's price by default. */
   readonly maxPrice: string | number | undefined;
 }
 
@@ -25,9 +25,9 @@ export interface Shop {
   /** Null without a key. */
   readonly payer: Address | null;
   /**
-   * Buys once, and returns what `open` makes of the purchase. Without a key it returns the terms; without a final answer it
-   * says so, and the next call for the same thing sends the same payment: another one is signed only once the chain shows
-   * for good that it can never be charged. @throws RefusedTerms, OverBudget, CannotKeep,
+   * Buys once, and returns the result of `open` for the purchase. Without a key it returns the terms. Without a final
+   * response it reports this, and the next call for the same thing sends the same payment: another one is signed only
+   * once the chain shows that the first can never be charged. @throws RefusedTerms, OverBudget, CannotKeep,
    * ServiceError, UntrustedAnswer
    */
   readonly buy: <T>(purchase: Purchase, open: (bought: Bought) => Promise<T>) => Promise<T | PaidOutput>;
@@ -40,9 +40,9 @@ export interface ShopParts {
   readonly payTo: Address | null;
   readonly budget: Budget;
   readonly pending: PendingPayments;
-  /** Asked before another payment is signed in place of one that bought nothing. */
+  /** Called before another payment is signed to replace one that bought nothing. */
   readonly askFate: AskPaymentState;
-  /** How long a call waits for its answer, if not the default. */
+  /** The maximum wait of a call, if not the default. */
   readonly giveUpAfterMs?: number;
 }
 
@@ -74,7 +74,7 @@ interface Buyer extends Seller {
   readonly payer: LocalAccount;
 }
 
-/** The terms of an unpaid call that may be signed. @throws RefusedTerms */
+/** Returns the terms of an unpaid call that may be signed. @throws RefusedTerms */
 async function acceptable({ service, published, payTo }: Seller, { product, body, maxPrice }: Purchase) {
   const known = await published(product.path);
   const required = await askTerms(service, { path: product.path, body });
@@ -99,7 +99,7 @@ const budgetNow = ({ budget }: ShopParts) => ({
   spent_usd: formatUsd(budget.spent()),
 });
 
-/** With the payment that an earlier call left, else with a new one. */
+/** Buys with the payment of an earlier call if there is one, else with a new one. */
 async function buy<T>(buyer: Buyer, purchase: Purchase, open: Open<T>): Promise<Finished<T | PaidOutput>> {
   const call = { key: keyOf(buyer, purchase), began: Date.now() };
   const kept = await buyer.pending.find(call);
@@ -133,7 +133,7 @@ async function payFor<T>(buyer: Buyer, once: Once<T>, over: PendingPayment | nul
 const checkAllowed = ({ payTo }: Buyer, purchase: Purchase, payment: PendingPayment): void =>
   checkKept(payment, { payTo, maxPrice: mostOf(purchase) });
 
-/** Sends a kept payment once more. Null if it can never be charged and bought nothing: another one may be signed. */
+/** Sends a stored payment again. Null if it can never be charged and bought nothing: another one may be signed. */
 async function resume<T>(
   buyer: Buyer,
   once: Once<T>,
@@ -152,7 +152,7 @@ async function resume<T>(
   }
 }
 
-/** What to answer while a payment that the service refuses is not over. Null once it is. */
+/** Returns the result while a payment that the service refuses is not over. Null once it is. */
 async function refused(
   buyer: Buyer,
   { key }: Call,
@@ -170,7 +170,7 @@ const unfinished = (answer: PaidOutput): Finished<PaidOutput> => ({ answer, afte
 
 interface Sent {
   readonly payment: PendingPayment;
-  /** This call signed it. */
+  /** Whether this call signed it. */
   readonly isNew: boolean;
   readonly answer: ServiceAnswer | Unanswered;
 }
@@ -189,12 +189,12 @@ async function send(
 ): Promise<ServiceAnswer | Unanswered> {
   const answer = await deliver(service, { path, body, headers }, giveUpAfterMs);
   if ("reason" in answer || answer.status !== 402) return answer;
-  // Something between may have dropped the payment's header. Then this 402 promises nothing.
+  // An intermediary may have dropped the payment's header. Then this 402 proves nothing.
   const unpaid = await askTerms(service, { path, body }).catch(() => null);
   return unpaid === null || unpaid.error === errorOf(answer) ? { reason: UNREAD } : answer;
 }
 
-/** Turns what the service said into the tool's answer. Only what has arrived ends a payment here. */
+/** Turns the service's response into the tool's result. A payment ends here only once its purchase has arrived. */
 async function finish<T>(
   buyer: Buyer,
   { purchase, call, open }: Once<T>,
@@ -209,7 +209,7 @@ async function finish<T>(
   return { answer: await open(sale), after: () => buyer.pending.answered(call.key, payment, arrived) };
 }
 
-/** The terms of an unpaid call. @throws ServiceError */
+/** Requests the terms of an unpaid call. @throws ServiceError */
 export async function askTerms(service: Service, request: ServiceRequest): Promise<PaymentRequired> {
   const { path } = request;
   const answer = await service.send(request);

@@ -10,7 +10,7 @@ const HEADER = "SIGN-IN-WITH-X";
 /** Base, where the wallet pays. */
 const CHAIN = { id: 8453, network: "eip155:8453" } as const;
 
-/** The longest that a signed sign-in may be of use to anyone. */
+/** The longest validity of a signed sign-in. */
 const MOST_MINUTES = 10;
 
 const CHALLENGE = z.object({
@@ -33,9 +33,9 @@ const CHALLENGE = z.object({
 type Challenge = z.infer<typeof CHALLENGE>["info"];
 
 /**
- * What a path answers to the wallet, by x402's extension `sign-in-with-x`: the challenge of its 402, signed. Only a
- * challenge for the service itself is signed, so that its signature is of no use anywhere else.
- * @throws ServiceError if the service asks for something else, or does not take the sign-in
+ * Returns the response of a path to the wallet, by x402's extension `sign-in-with-x`: the challenge of its 402, signed.
+ * Only a challenge for the service itself is signed, so its signature is useless elsewhere.
+ * @throws ServiceError if the challenge has another form, or the service does not accept the sign-in
  */
 export async function sendSignedIn(service: Service, account: LocalAccount, path: string): Promise<ServiceAnswer> {
   const asked = await service.send({ path });
@@ -80,5 +80,5 @@ async function signed({ issuedAt, expirationTime, ...info }: Challenge, account:
 
 function refusalIn({ headers }: ServiceAnswer): string {
   const { error = "no reason" } = termsOf(headers);
-  return `the service did not take the sign-in: ${error.slice(0, 500)}`;
+  return `the service did not accept the sign-in: ${error.slice(0, 500)}`;
 }

@@ -6,17 +6,20 @@ import type { TextStore } from "./left-out.ts";
 
 const NAME = "agent-payment-trust-mcp";
 
-/** Where this program keeps what must survive it: XDG Base Directory Specification; on Windows the local app data. */
+/**
+ * Returns the folder for this program's persistent state: XDG Base Directory Specification; on Windows the local app
+ * data.
+ */
 export function stateFolder(
   { XDG_STATE_HOME: state = "", LOCALAPPDATA: local = "" }: Readonly<Record<string, string | undefined>>,
   platform: NodeJS.Platform,
 ): string {
-  // The specification wants relative paths ignored.
+  // The specification requires relative paths to be ignored.
   if (isAbsolute(state)) return join(state, NAME);
   return platform === "win32" && local !== "" ? join(local, NAME) : join(homedir(), ".local", "state", NAME);
 }
 
-/** A file of the folder for each service. It is whole or as it was before, whatever happens to this program. */
+/** Returns a text file in the folder, one per service. A write is atomic, even if this program crashes. */
 export function textFile(folder: string, service: string): TextStore {
   const name = createHash("sha256").update(service).digest("hex").slice(0, 16);
   const file = join(folder, `log-${name}.json`);
@@ -29,9 +32,9 @@ export function textFile(folder: string, service: string): TextStore {
       }),
     async write(text) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      const beside = `${file}.${randomUUID()}`;
-      await writeFile(beside, text, { mode: 0o600 });
-      await rename(beside, file);
+      const temporary = `${file}.${randomUUID()}`;
+      await writeFile(temporary, text, { mode: 0o600 });
+      await rename(temporary, file);
     },
   };
 }

@@ -9,17 +9,15 @@ export type Settlement = ReturnType<x402HTTPClient["getPaymentSettleResponse"]>;
 
 const http = new x402HTTPClient(new x402Client());
 
-/** The terms of a 402. @throws ServiceError if it has none in x402 version 2 */
+/** Returns the terms of a 402. @throws ServiceError if it has none in x402 version 2 */
 export const termsOf = (headers: Headers): PaymentRequired =>
   decoded("the service answered 402 without x402 terms.", () => http.getPaymentRequiredResponse((n) => headers.get(n)));
 
-/** What was settled. @throws ServiceError if the answer does not say */
+/** Returns the settlement in a response. @throws ServiceError if it has none */
 export const settlementOf = (headers: Headers): Settlement =>
-  decoded("the service did not say what was settled.", () => http.getPaymentSettleResponse((n) => headers.get(n)));
+  decoded("the service did not report the settlement.", () => http.getPaymentSettleResponse((n) => headers.get(n)));
 
-/**
- * Signs exactly this offer, without the extensions that came with it, and returns the header that carries the payment.
- */
+/** Signs exactly this offer, without its extensions, and returns the header with the payment. */
 export async function sign(
   payer: LocalAccount,
   { x402Version, resource }: PaymentRequired,

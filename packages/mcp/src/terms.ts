@@ -8,22 +8,22 @@ export type Offer = PaymentRequired["accepts"][number];
 /** The only network and asset to pay with: Circle's USDC on Base. */
 const NETWORK = "eip155:8453";
 export const USDC = { address: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", name: "USD Coin", version: "2" } as const;
-/** The longest a signed authorization stays valid. */
+/** The longest validity of a signed authorization. */
 const MAX_TIMEOUT_SECONDS = 300;
 
-/** What may be paid, and who to. Amounts in atomic units. */
+/** The allowed payee and amounts, in atomic units. */
 export interface Allowed {
   readonly published: bigint;
   readonly maxPrice: bigint;
   readonly payTo: Address;
 }
 
-/** The terms differ from what the service publishes, or cost too much; nothing was signed. */
+/** Thrown if the terms differ from the published ones, or cost too much; nothing was signed. */
 export class RefusedTerms extends Error {}
 
 /**
- * The offer in USDC on Base, once it is safe to sign. @throws RefusedTerms naming the field, its value and what is
- * accepted
+ * Returns the offer in USDC on Base, once it is safe to sign. @throws RefusedTerms naming the field, its value, and the
+ * accepted value
  */
 export function checkTerms({ accepts }: PaymentRequired, allowed: Allowed): Offer {
   const offers: readonly Partial<Offer>[] = Array.isArray(accepts) ? accepts.filter((entry) => entry !== null) : [];
@@ -46,7 +46,10 @@ const TYPES = {
   maxTimeoutSeconds: "number",
 } as const;
 
-/** The terms are JSON from outside: with `maxTimeoutSeconds` as text, the stock client would sign for thousands of years. */
+/**
+ * The terms are untrusted JSON: if `maxTimeoutSeconds` were a string, the stock client would sign for thousands of
+ * years.
+ */
 function typed(offer: Partial<Offer> | undefined): Offer {
   if (offer === undefined) throw new RefusedTerms("The service offers no terms to pay. Nothing was signed.");
   for (const [field, type] of Object.entries(TYPES)) {
@@ -56,11 +59,11 @@ function typed(offer: Partial<Offer> | undefined): Offer {
   return offer as Offer;
 }
 
-/** An amount in atomic units. @throws RefusedTerms if it is not one */
+/** Returns an amount in atomic units. @throws RefusedTerms if it is not one */
 export const amountOf = ({ amount }: Offer): bigint =>
   /^[1-9]\d{0,18}$/.test(amount) ? BigInt(amount) : refuse("amount", amount, "atomic units of USDC");
 
-/** If the terms say so, the stock client would sign a Permit2 allowance, or under another contract's name. */
+/** With such terms, the stock client would sign a Permit2 allowance, or for another contract. */
 function checkSignedForm({ extra, maxTimeoutSeconds }: Offer): void {
   const { name, version, assetTransferMethod = "eip3009" } = extra ?? {};
   if (assetTransferMethod !== "eip3009") refuse("extra.assetTransferMethod", assetTransferMethod, "eip3009");
@@ -71,7 +74,7 @@ function checkSignedForm({ extra, maxTimeoutSeconds }: Offer): void {
 }
 
 /**
- * Whether a payment that an earlier call signed may be sent once more, under what this call and the user allow.
+ * Checks that a payment signed by an earlier call may be sent again, within the limits of this call and the user.
  * @throws RefusedTerms
  */
 export function checkKept(
@@ -81,7 +84,7 @@ export function checkKept(
   const amount = BigInt(kept.amount);
   const pending = `A payment of ${formatUsd(amount)} USDC to ${kept.payTo} is pending for this call`;
   if (payTo !== null && !isSame(kept.payTo, payTo))
-    throw new RefusedTerms(`${pending}, and only ${payTo} may be paid now. Nothing was signed or sent.`);
+    throw new RefusedTerms(`${pending}, but only ${payTo} may be paid now. Nothing was signed or sent.`);
   if (amount > maxPrice)
     throw new RefusedTerms(
       `${pending}, more than max_price ${formatUsd(maxPrice)} USDC. Nothing was signed or sent. With a max_price that covers it, this call sends the same payment again.`,

@@ -9,17 +9,17 @@ import { amountOf } from "./terms.ts";
 import { MY_PURCHASES, type WalletParts } from "./tools/my-purchases.ts";
 import { PAID_TOOLS } from "./tools/paid.ts";
 
-/** Money paid does not come back, so clients should ask their user. */
+/** Payments are not refundable, so clients should ask their user. */
 const PAYS: ToolAnnotations = {
   readOnlyHint: false,
   destructiveHint: true,
   idempotentHint: false,
 };
 
-/** An MCP client is waiting for its tools meanwhile. */
+/** Short, because an MCP client is waiting for its tools. */
 const QUOTE_TIMEOUT_MS = 5_000;
 
-/** A server with all tools. Requests the prices for its descriptions once, here. */
+/** Returns a server with all tools. Requests the prices for its descriptions once, here. */
 export async function toolServer(parts: PaidParts & WalletParts): Promise<McpServer> {
   const server = freeServer(parts);
   register(server, MY_PURCHASES, { annotations: READS, run: (input) => MY_PURCHASES.run(input, parts) });
@@ -34,14 +34,16 @@ export async function toolServer(parts: PaidParts & WalletParts): Promise<McpSer
   return server;
 }
 
-/** A product's price for people, from the service's own terms; the published price if they cannot be read. */
+/**
+ * Returns a product's price for people, from the service's own terms, or the published price if they cannot be read.
+ */
 async function quoted(service: Service, { path, price }: Product): Promise<string> {
   try {
     const [offer] = (await askTerms(service, { path, body: {}, timeoutMs: QUOTE_TIMEOUT_MS })).accepts;
-    // Models read descriptions, so nothing but the number is taken from the service.
+    // Models read descriptions, so only the number is taken from the service.
     if (offer !== undefined) return `${path} ${formatUsd(amountOf(offer))} USDC.`;
   } catch {
-    // The tool itself says what is wrong when called.
+    // When called, the tool itself reports the error.
   }
   return `${path} ${formatUsd(price)} USDC, as published; the service did not return its terms.`;
 }

@@ -100,7 +100,7 @@ test("A changed credential is not valid, and none of it is returned", async () =
   expect(credential).not.toBe(text);
   const { structured } = await call(await connectHttp(service.url), "check_credential", { credential });
   expect(structured).toMatchObject({
-    says: "not valid: it is not signed by this service",
+    says: "not valid: not signed by this service",
     about: null,
     valid: false,
     signature: { valid: false, code: "jws_mismatch" },
@@ -112,8 +112,8 @@ test.each([
   ["verify_agent", {}, /wallet/],
   ["verify_agent", { wallet: "vitalik.eth" }, /0x and 40 hex digits/],
   ["verify_agent", { wallet: STRANGER, color: "red" }, /color/],
-  ["check_credential", {}, /exactly one of wallet, origin and credential/],
-  ["check_credential", { wallet: STRANGER, credential: "{}" }, /exactly one of wallet, origin and credential/],
+  ["check_credential", {}, /exactly one of wallet, origin, and credential/],
+  ["check_credential", { wallet: STRANGER, credential: "{}" }, /exactly one of wallet, origin, and credential/],
   ["score_wallet", { wallet: STRANGER }, /score_wallet/],
 ])("%s with %j is an error that names the fault", async (name, input, message) => {
   const client = await connectHttp(service.url);

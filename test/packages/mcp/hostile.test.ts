@@ -148,12 +148,12 @@ describe("an invalid response to a payment", () => {
     [
       "a response with the settlement of another wallet",
       (answer: ServiceAnswer) => settledAs(answer, { payer: THIEF }),
-      /is for a payment that was not this one/,
+      /is for a different payment/,
     ],
     [
       "a response with a settlement in test money",
       (answer: ServiceAnswer) => settledAs(answer, { network: "eip155:84532" }),
-      /is for a payment that was not this one/,
+      /is for a different payment/,
     ],
     [
       "a response with an invalid payer",

@@ -241,7 +241,7 @@ describe("a payment that cannot be stored", () => {
     const client = await start({ service: roadTo(service.url, "open"), pending: keptIn(join(file, "state")) });
     expect(await call(client, "certify", BASIC)).toMatchObject({
       isError: true,
-      text: expect.stringMatching(/Payments are kept in .* and that fails: .*Nothing was sent/),
+      text: expect.stringMatching(/Payments are stored in .* but that fails: .*Nothing was sent/),
     });
     expect(signatures()).toBe(0);
   });
@@ -284,7 +284,8 @@ describe("a service with Retry-After", () => {
         { ...CLAIM, deal_ref: retryAfter },
       );
       expect(answer).toMatchObject({ isError: false, structured: { status: "pending" } });
-      const [, seconds] = /429: 3 payments .* It asks to wait for (\d+) seconds before that\. /.exec(answer.text) ?? [];
+      const [, seconds] =
+        /429: 3 payments .* It requests a wait of (\d+) seconds before that\. /.exec(answer.text) ?? [];
       expect(Number(seconds)).toBeGreaterThan(3_000);
       expect(Number(seconds)).toBeLessThanOrEqual(3_540);
       expect(paid).toHaveLength(1);

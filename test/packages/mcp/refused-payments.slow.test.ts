@@ -82,7 +82,7 @@ describe("a refused payment", () => {
     const { from, nonce, validBefore } = signedIn(road.payments[0] ?? "").authorization;
     expect(again.structured.authorization).toEqual({ from, nonce, valid_before: String(validBefore) });
     expect(again.structured.what_to_do).toMatch(
-      /although the service answered 402: .*; the service says of the chain: .*can still settle.*No other one was signed/,
+      /although the service answered 402: .*; the service reports about the chain: .*can still settle.*No other one was signed/,
     );
     expect([poor.signatures(), new Set(road.payments).size, road.payments.length]).toEqual([1, 1, 2]);
     await nothingCharged(chain, poor.payer);
@@ -242,13 +242,13 @@ describe("with the user's own node", () => {
     try {
       const other = await certify(node(seller, elsewhere.rpcUrl));
       expect(other).toMatchObject(PENDING);
-      expect(other.text).toMatch(/BASE_RPC_URL cannot say .*it is on chain 84532, expected 8453/);
+      expect(other.text).toMatch(/BASE_RPC_URL cannot report .*it is on chain 84532, expected 8453/);
     } finally {
       await elsewhere.stop();
     }
     const away = await certify(node(seller, elsewhere.rpcUrl));
     expect(away).toMatchObject(PENDING);
-    expect(away.text).toMatch(/BASE_RPC_URL cannot say/);
+    expect(away.text).toMatch(/BASE_RPC_URL cannot report/);
     expect(signatures()).toBe(1);
   });
 });

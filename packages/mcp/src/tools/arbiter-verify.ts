@@ -51,14 +51,17 @@ export const arbiterVerify = paidTool({
   },
 });
 
-/** The verdict, checked to be signed by the service and to answer this claim. @throws UntrustedAnswer */
+/**
+ * Returns the verdict, after checking that the service signed it and that it answers this claim. @throws
+ * UntrustedAnswer
+ */
 async function checkedVerdict(
   sale: Bought,
   claim: Claim,
   { service, verifier }: { readonly service: Service; readonly verifier: Verifier },
 ): Promise<z.infer<typeof VERDICT>> {
   const { signature, document } = await checkSigned(sale.text, service, verifier).catch((error: Error) => {
-    // The keys could not be read: the answer is as good as before, and is kept.
+    // The keys could not be read: the answer may still be valid, and is kept.
     if (error instanceof ServiceError) throw sale.unchecked(error);
     throw sale.refuse(`its signature could not be checked: ${error.message}`);
   });
@@ -72,13 +75,14 @@ async function checkedVerdict(
   return verdict.data;
 }
 
-/** Parties the caller left out are those of the deal. */
+/** Omitted parties are the deal's own. */
 const isAbout = (found: z.infer<typeof VERDICT>["parties"], asked: Claim["parties"]): boolean =>
   asked === undefined ||
   (found?.payer.wallet === asked.payer.toLowerCase() && found.payee.wallet === asked.payee.toLowerCase());
 
 /**
- * What every verdict names as its question: SHA-256 of the RFC 8785 form of the category and conditions as submitted.
+ * Returns the hash by which every verdict names its question: SHA-256 of the RFC 8785 form of the category and
+ * conditions as submitted.
  */
 const conditionsSha256 = ({ category, conditions }: Claim): string =>
   createHash("sha256")

@@ -28,12 +28,12 @@ const agentId = z
 
 const isSingle = (test: string): test is SingleProduct => (SINGLE_PRODUCTS as readonly string[]).includes(test);
 
-const NOT_PLAYED = `Nothing was bought. The ${BEHAVIORAL_PRODUCTS.join(" and ")} tests observe what the agent itself signs: each serves two orders, one of which must be refused. This server would answer by a fixed rule, so the certificate would say nothing about the agent. Run the test with the agent's own x402 client; list_tests has the steps.`;
+const NOT_PLAYED = `Nothing was bought. The ${BEHAVIORAL_PRODUCTS.join(" and ")} tests observe what the agent itself signs: each serves two orders, one of which must be refused. This server would answer by a fixed rule, so the certificate would not reflect the agent's judgment. Run the test with the agent's own x402 client; list_tests has the steps.`;
 
 export const certify = paidTool({
   name: "certify",
   title: "Buy a certificate",
-  description: `Certifies the wallet that this server pays from: basic (it can pay) or suite (every settlement fact and authorization hygiene). Returns the public certificate and a README badge, valid for ${LIMITS.certificateDays} days. The behavioral tests, ${BEHAVIORAL_PRODUCTS.join(" and ")}, are explained but not run: they observe the agent's own judgment.`,
+  description: `Certifies the wallet that this server pays from: basic (it can pay) or suite (every settlement fact and authorization hygiene). Returns the public certificate and a README badge, valid for ${LIMITS.certificateDays} days. The behavioral tests, ${BEHAVIORAL_PRODUCTS.join(" and ")}, are explained but not run, because they observe the agent's own judgment.`,
   input: z.strictObject({
     test: z.enum([...SINGLE_PRODUCTS, ...BEHAVIORAL_PRODUCTS]),
     erc8004_agent_id: agentId.exactOptional(),
@@ -59,13 +59,13 @@ export const certify = paidTool({
         throw sale.refuse(`it certifies ${certificate.data.product}, not ${test}.`);
       if (certificate.data.wallet.toLowerCase() !== shop.payer?.toLowerCase())
         throw sale.refuse("it certifies a different wallet.");
-      const standing = await standingNow(certificate.data.wallet, parts);
-      return { ...sale.paid, certificate: certificate.data, wallet_standing: standing };
+      const status = await standingNow(certificate.data.wallet, parts);
+      return { ...sale.paid, certificate: certificate.data, wallet_standing: status };
     });
   },
 });
 
-/** What was bought is handed over even if the wallet's record cannot be read. */
+/** The purchase is handed over even if the wallet's record cannot be read. */
 async function standingNow(wallet: string, { service, verifier }: FreeParts): Promise<string> {
   const path = `/verify?wallet=${wallet}`;
   try {

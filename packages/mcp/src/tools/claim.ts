@@ -42,8 +42,8 @@ const CONDITIONS = {
 } as const satisfies Readonly<Record<CategoryName, z.ZodType>>;
 
 /**
- * A delivery claim. Its conditions are listed in words: their schemas, which `conditionsFault` checks before anything is signed,
- * would be a third of all tools' definitions, which a model reads before every conversation.
+ * A delivery claim. Its conditions are described in words: their schemas, which `conditionsFault` checks before
+ * anything is signed, would be a third of all tools' definitions, which a model reads before every conversation.
  */
 export const CLAIM = z.strictObject({
   category: z.enum(CATEGORIES),
@@ -59,7 +59,7 @@ export const CLAIM = z.strictObject({
     .describe("Required for scored, unless deal_ref is a payment in this service's escrow."),
 });
 
-/** What the category rejects about its conditions, or null. */
+/** Returns the fault of the conditions in their category, or null. */
 export function conditionsFault({
   category,
   conditions,

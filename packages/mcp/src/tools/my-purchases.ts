@@ -15,8 +15,8 @@ const INPUT = z.strictObject({
     .string()
     .regex(/^0x[0-9a-fA-F]{64}$/, "expected a transaction hash: 0x and 64 hex digits")
     .optional()
-    .describe("Only what this transaction paid for, with the answers in full."),
-  cursor: z.string().max(200).optional().describe("From `next_cursor` of the page before."),
+    .describe("Only the purchases of this transaction, with the answers in full."),
+  cursor: z.string().max(200).optional().describe("From `next_cursor` of the previous page."),
 });
 
 const PURCHASE = z.looseObject({
@@ -43,7 +43,7 @@ const FACTS = {
   name: "my_purchases",
   title: "List my purchases",
   description:
-    "Lists what the user's wallet has bought from this service on Base, newest first. Signs in with the wallet's key, which pays nothing. Name a transaction to get its answer in full. Call this when the answer to a payment was lost, before anything is bought again. Free.",
+    "Lists the purchases of the user's wallet from this service on Base, newest first. Signs in with the wallet's key, which pays nothing. Name a transaction to get its answer in full. Call this when the answer to a payment was lost, before anything is bought again. Free.",
   input: INPUT,
   output: OUTPUT,
 } satisfies ToolFacts;
@@ -59,7 +59,7 @@ export const MY_PURCHASES = {
     const page = PAGE.safeParse(parseJson(await sendSignedIn(service, payer, path), path));
     if (!page.success) throw new ServiceError(`${path} did not return a page of purchases.`);
     const { wallet, purchases, next } = page.data;
-    if (wallet !== payer.address.toLowerCase()) throw new ServiceError(`${path} returned what another wallet bought.`);
+    if (wallet !== payer.address.toLowerCase()) throw new ServiceError(`${path} returned another wallet's purchases.`);
     return {
       wallet,
       purchases: transaction === undefined ? purchases.map(inShort) : purchases,
@@ -68,7 +68,7 @@ export const MY_PURCHASES = {
   },
 };
 
-/** Whole answers of a whole page are more than an agent wants to read. */
+/** Shortened, because the full answers of a whole page are more than an agent wants to read. */
 const inShort = ({ answer, ...purchase }: z.infer<typeof PURCHASE>): z.infer<typeof PURCHASE> => ({
   ...purchase,
   answer: answer === null ? null : { status: answer.status },

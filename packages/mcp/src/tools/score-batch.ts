@@ -7,7 +7,7 @@ import { PRODUCTS } from "../products.ts";
 import { checkedScores, SCORE } from "./score-record.ts";
 
 const { batchWallets: MOST } = LIMITS;
-/** From this many wallets on, one batch costs less than single scores. */
+/** From this number of wallets, a batch costs less than single scores. */
 const CHEAPER_FROM = PRODUCTS.batch.price / PRODUCTS.score.price + 1n;
 
 const wallets = z

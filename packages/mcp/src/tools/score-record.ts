@@ -16,7 +16,7 @@ export const SCORE = z.looseObject({
 
 type Score = z.infer<typeof SCORE>;
 
-/** The records of these wallets, recomputed from the facts they carry. @throws UntrustedAnswer */
+/** Returns the records of these wallets, recomputed from the facts they carry. @throws UntrustedAnswer */
 export async function checkedScores(bought: Bought, wallets: readonly string[], verifier: Verifier): Promise<Score[]> {
   const parsed = z.array(SCORE).safeParse([bought.document].flat());
   if (!parsed.success) throw bought.refuse("it contains no score records.");

@@ -8,7 +8,7 @@ export const settlementStatus = freeTool({
   name: "settlement_status",
   title: "Look up a payment's status",
   description:
-    "Whether a USDC authorization (EIP-3009), to any payee, has settled, can still settle, or never can. Call it before you sign a second time for the same purchase: only expired, canceled or replaced with final true mean that the first can never be charged. Free.",
+    "Whether a USDC authorization (EIP-3009), to any payee, has settled, can still settle, or never can. Call it before you sign a second time for the same purchase: only expired, canceled, or replaced with final true mean that the first can never be charged. Free.",
   input: z.strictObject({
     network: z
       .enum([...Object.values(NETWORKS).map(({ key }) => key), ...(Object.keys(NETWORKS) as Network[])])
@@ -22,12 +22,12 @@ export const settlementStatus = freeTool({
       .string()
       .regex(/^\d{1,78}$/, "expected Unix seconds")
       .optional()
-      .describe("The authorization's validBefore. Without it, nothing is ever expired."),
+      .describe("The authorization's validBefore. Without it, no status is ever expired."),
     transaction: z
       .string()
       .regex(/^0x[0-9a-fA-F]{64}$/, "expected a transaction hash: 0x and 64 hex digits")
       .optional()
-      .describe("A transaction that may have settled it, for one that is old."),
+      .describe("A transaction that may have settled it, for an old authorization."),
   }),
   output: SETTLEMENT,
   reads: ["/settlement"],

@@ -36,7 +36,7 @@ const VERIFICATION = z.looseObject({
 export const verifyAgent = freeTool({
   name: "verify_agent",
   title: "Verify an agent",
-  description: `Returns what is on file about an agent's wallet: its certificates, whether it is verified now (and if not, why), and its public payments over ${LIMITS.activityDays} days. These are facts, not a guarantee. With the user's log policy, also whether a FAIL is left out. Free.`,
+  description: `Returns the record of an agent's wallet: its certificates, whether it is verified now (and if not, why), and its public payments over ${LIMITS.activityDays} days. These are facts, not a guarantee. With the user's log policy, also whether a FAIL is omitted. Free.`,
   input: z.strictObject({ wallet }),
   output: VERIFICATION,
   reads: ["/verify"],

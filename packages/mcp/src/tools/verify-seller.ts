@@ -18,7 +18,7 @@ const VERIFICATION = z.looseObject({
       result: z.enum(["pass", "fail"]),
       level: z.enum(["full", "safe"]).nullable(),
       method: z.string(),
-      url: z.string().describe("What was examined, as the seller wrote it."),
+      url: z.string().describe("The examined URL, as the seller wrote it."),
       pay_to: z.string(),
       fresh: z.boolean(),
       cert_url: z.string(),
@@ -30,7 +30,7 @@ const VERIFICATION = z.looseObject({
 export const verifySeller = freeTool({
   name: "verify_seller",
   title: "Verify a seller",
-  description: `Returns what exams found about a paid API, to read before you pay it: whether its origin is verified now (and if not, why), each examined request, its level, and its payee. An exam buys from the seller with real money and counts for ${LIMITS.certificateDays} days. These are facts, not a guarantee. Free.`,
+  description: `Returns the exam results of a paid API, to read before you pay it: whether its origin is verified now (and if not, why), each examined request, its level, and its payee. An exam buys from the seller with real money and counts for ${LIMITS.certificateDays} days. These are facts, not a guarantee. Free.`,
   input: z.strictObject({ origin }),
   output: VERIFICATION,
   reads: ["/verify"],
