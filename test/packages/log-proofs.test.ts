@@ -230,7 +230,7 @@ describe("the action", () => {
     expect(lied.failure).toMatch(/^The log has what the record does not show: .*is listed as "fail"/);
     expect(await run({ policy }, server.url)).toMatchObject({ outputs: { "log-wallet": "incomplete" } });
     await writeFile(state, "{}");
-    await expect(run(kept)).rejects.toThrow(/^log-state cannot be used: what was kept/);
+    await expect(run(kept)).rejects.toThrow(/^log-state cannot be used: the stored state/);
   });
 
   const elsewhere: RequestListener = (_, answer) => void answer.writeHead(302, { location: "https://a.example" }).end();
@@ -246,7 +246,7 @@ describe("the action", () => {
       expect(report).toMatchObject({ failure: null, outputs: { verified: "true", log: "absent" } });
       expect(report.summary).toMatch(reason);
       const { failure } = await run({ isRequired: true }, server.url);
-      expect(failure).toMatch(/^The certificates are not shown to be in the public log: /);
+      expect(failure).toMatch(/^The certificates are not proven to be in the public log: /);
       expect(failure).toMatch(reason);
     },
   );

@@ -7,8 +7,9 @@ import type { Report } from "./report.ts";
 const DAY_MS = 86_400_000;
 
 /**
- * Buys the test's certificate, unless the wallet already has one that lasts longer than `renewWithinDays`, or a FAIL counts
- * against it, beside which no certificate makes it verified. The step fails unless the wallet is verified in the end.
+ * Buys the test's certificate, unless the wallet already has one that lasts longer than `renewWithinDays`, or a FAIL
+ * counts against it, because then no certificate makes it verified. The step fails unless the wallet is verified in the
+ * end.
  */
 export async function certify({ baseUrl, test, maxPrice, renewWithinDays, privateKey }: Certify): Promise<Report> {
   const wallet = walletOf(privateKey);
@@ -47,7 +48,7 @@ export async function certify({ baseUrl, test, maxPrice, renewWithinDays, privat
   }
 }
 
-/** No certificate is bought: it would not make the wallet verified. */
+/** Reports that no certificate was bought, because it would not make the wallet verified. */
 const withheld = (why: string, url: string): Report => ({
   outputs: { verified: "false", "record-url": url, "cert-url": "", "badge-markdown": "", paid: formatUsd(0n) },
   summary: `### Not verified\n\n${why}. Nothing was paid.`,
@@ -57,7 +58,7 @@ const withheld = (why: string, url: string): Report => ({
 const isOurs = (url: unknown, baseUrl: string): url is string =>
   typeof url === "string" && url.startsWith(`${baseUrl}/cert/`) && /\/[0-9a-f]{16}$/.test(url);
 
-/** The fresh PASS of the test that outlasts the given instant (Unix milliseconds), or null. */
+/** Returns the fresh PASS of the test that is valid beyond the given instant (Unix milliseconds), or null. */
 function lastingCertificate({ certs }: WalletRecord, test: string, beyond: number) {
   const found = certs.find(
     ({ product, result, fresh, valid_until }) =>

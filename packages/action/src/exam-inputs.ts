@@ -1,6 +1,6 @@
 import { Failure, type Input, keyOf, matching, parseUsd } from "./fields.ts";
 
-/** How good a seller has to be, from the best. */
+/** The levels that an exam may require, best first. */
 const LEVELS = ["full", "safe"] as const;
 export type LeastLevel = (typeof LEVELS)[number];
 
@@ -14,17 +14,17 @@ export interface Examine {
   };
   /** Another paid URL of the same seller; null if none is named. */
   readonly other: string | null;
-  /** The chain that payments settle on. It may carry a key of its provider, so no message repeats it. */
+  /** The chain that payments settle on. The URL may contain a provider's key, so no message repeats it. */
   readonly rpcUrl: string;
-  /** Atomic USDC, of one payment. */
+  /** Atomic USDC, per payment. */
   readonly maxPrice: bigint;
   readonly leastLevel: LeastLevel;
-  /** The file that gets the whole report. */
+  /** The file for the whole report. */
   readonly reportPath: string;
   readonly privateKey: `0x${string}`;
 }
 
-/** The inputs of an exam. Throws a Failure that names the input and what is expected. */
+/** Parses the inputs of an exam. Throws a Failure that names the input and the expected value. */
 export function examineOf(input: Input): Examine {
   const body = input("body") === "" ? null : input("body");
   const method = matching("method", input("method").toUpperCase() || (body === null ? "GET" : "POST"), {

@@ -7,7 +7,7 @@ type SellerCheck = typeof import("../../seller-check/src/index.ts");
 type ExamReport = Awaited<ReturnType<SellerCheck["examine"]>>;
 type Result = ExamReport["results"][number];
 
-/** Holds the seller's exam, writes its whole report to a file, and fails below the wanted level. */
+/** Runs the seller's exam, writes its whole report to a file, and fails below the required level. */
 export async function examine(inputs: Examine): Promise<Report> {
   const { resource, other, rpcUrl, maxPrice, reportPath, privateKey, leastLevel } = inputs;
   const { holdExam, namedRoute, reportJson } = await sellerCheck();
@@ -36,7 +36,7 @@ const sellerCheck = (): Promise<SellerCheck> =>
     );
   });
 
-/** Without the URL of the node, which viem adds to the message. */
+/** Omits the URL of the node, which viem adds to the message. */
 const reasonOf = (error: unknown): string => {
   const { shortMessage, details } = error as { readonly shortMessage?: string; readonly details?: string };
   if (shortMessage === undefined) return error instanceof Error ? error.message : String(error);
@@ -65,7 +65,7 @@ function reportOf({ level, results, spent, exchanges }: ExamReport, { url, repor
     ].join("\n"),
     failure: isReached(level, leastLevel)
       ? null
-      : `The seller's level is ${reached}, and ${leastLevel} is wanted: ${failing.length > 0 ? failing.map(named).join("; ") : nothingSold(results)}`,
+      : `The seller's level is ${reached}, but ${leastLevel} is required: ${failing.length > 0 ? failing.map(named).join("; ") : nothingSold(results)}`,
   };
 }
 
@@ -79,7 +79,7 @@ const named = (result: Result): string => `${result.check} (not so: ${untrue(res
 const untrue = ({ findings }: Result): readonly string[] =>
   findings.flatMap(({ statement, holds }) => (holds ? [] : [statement]));
 
-/** A seller whose terms cannot be paid fails nothing, and sells nothing. */
+/** If a seller's terms cannot be paid, no check fails, but nothing is sold. */
 const nothingSold = (results: readonly Result[]): string =>
   results.find(({ reason }) => reason !== null)?.reason ?? "too little was seen";
 
@@ -90,5 +90,5 @@ const because = (result: Result): string =>
         .map((statement) => `not so: ${code(statement)}`)
         .join("<br>");
 
-/** What is quoted of a stranger's answer shows as code, and cannot end it or its cell. */
+/** Quotes untrusted text as code that cannot end the code or its table cell. */
 const code = (text: string): string => `\`\` ${text.replace(/[`|\r\n]/g, " ")} \`\``;

@@ -1,10 +1,10 @@
-/** What is wrong with the workflow or the service: the text for the log. */
+/** Thrown for a fault of the workflow or the service; the message is for the log. */
 export class Failure extends Error {}
 
-/** Reads an input by its name; empty where it is not given. */
+/** Reads an input by its name; empty if it is not given. */
 export type Input = (name: string) => string;
 
-/** The input's text, if it has the form. */
+/** Returns the input's text if it has the form. */
 export function matching(
   name: string,
   text: string,
@@ -14,7 +14,7 @@ export function matching(
   return text;
 }
 
-/** The key itself never appears in a message. */
+/** Parses a key, which never appears in a message. */
 export function keyOf(text: string): `0x${string}` {
   if (!/^0x[0-9a-fA-F]{64}$/.test(text))
     throw new Failure("payer-private-key is not a key; expected 0x and 64 hex digits, from a repository secret.");

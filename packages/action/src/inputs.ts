@@ -8,20 +8,20 @@ export interface Verify {
   readonly baseUrl: string;
   readonly wallet: string;
   readonly require: readonly Capability[];
-  /** How to check that the certificates are in the service's public log; null to leave that. */
+  /** How to check the certificates against the service's public log; null to skip this. */
   readonly log: LogInputs | null;
 }
 
 export interface LogInputs {
-  /** The text of a C2SP tlog-policy: which log and which witnesses to trust. */
+  /** The text of a C2SP tlog-policy: the log and witnesses to trust. */
   readonly policy: string;
   /** Files with proofs. */
   readonly proofs: readonly string[];
-  /** Whether the step fails without a proof, and where the log was not read to its end. */
+  /** Whether the step fails without a proof, or if the log was not read to its end. */
   readonly isRequired: boolean;
-  /** The file that keeps what was read of the log; null to read it from its beginning each time. */
+  /** The file that stores the log entries that were read; null to read the log from its beginning each time. */
   readonly state: string | null;
-  /** New entries to read at most; 0 to compare nothing. */
+  /** The maximum number of new entries to read; 0 to compare nothing. */
   readonly mostEntries: number;
 }
 
@@ -35,7 +35,7 @@ export interface Certify {
   readonly privateKey: `0x${string}`;
 }
 
-/** The inputs of the step, from `INPUT_*`. Throws a Failure that names the input and what is expected. */
+/** Reads the inputs of the step, from `INPUT_*`. Throws a Failure that names the input and the expected value. */
 export function readInputs(env: Readonly<Record<string, string | undefined>>): Verify | Certify | Examine {
   const input: Input = (name) => (env[`INPUT_${name.toUpperCase().replaceAll("-", "_")}`] ?? "").trim();
   const command = input("command");
@@ -48,7 +48,7 @@ export function readInputs(env: Readonly<Record<string, string | undefined>>): V
     });
     return { command, baseUrl, wallet, require: capabilitiesOf(input("require")), log: logOf(input) };
   }
-  if (command !== "certify") throw new Failure(`command is "${command}"; expected verify, certify or examine.`);
+  if (command !== "certify") throw new Failure(`command is "${command}"; expected verify, certify, or examine.`);
   const named = input("test");
   const test = SINGLE_PRODUCTS.find((one) => one === named);
   if (test === undefined) throw new Failure(`test is "${named}"; expected ${SINGLE_PRODUCTS.join(" or ")}.`);
@@ -86,12 +86,12 @@ function logOf(input: Input): LogInputs | null {
   const state = input("log-state") || null;
   const most = matching("log-entries", input("log-entries") || "10000", {
     form: /^\d{1,8}$/,
-    expected: "how many entries to read at most",
+    expected: "the maximum number of entries to read",
   });
   if (policy !== "") return { policy, proofs, isRequired: required === "true", state, mostEntries: Number(most) };
   if (proofs.length > 0 || required === "true" || state !== null)
     throw new Failure(
-      "log-policy is missing; without it, a proof shows nothing. It says which log and witnesses to trust.",
+      "log-policy is missing. It names the log and witnesses to trust; without it, a proof is useless.",
     );
   return null;
 }

@@ -10,11 +10,11 @@ type Listed = Awaited<ReturnType<Verifier["checkListed"]>>;
 export type LeftOut = Omit<LeftOutReport, "state"> & { readonly state: LeftOutReport["state"] | "not_checked" };
 
 export interface LogReport {
-  /** What was compared: another answer of the service may say something else. */
+  /** The record that was compared; a different response of the service is not covered. */
   readonly record: WalletRecord;
   /** Whether each certificate that counts is in the log. */
   readonly listed: Listed;
-  /** Whether the log has anything that the record leaves out. */
+  /** Whether the record omits anything in the log. */
   readonly leftOut: LeftOut;
 }
 
@@ -29,11 +29,11 @@ const READING_MS = 120_000;
 export interface LogQuestion {
   readonly baseUrl: string;
   readonly inputs: LogInputs;
-  /** Before what seems to be left out is looked at again: longer than a reversal usually takes into the log. */
+  /** The wait before an apparent omission is checked again: longer than a reversal usually takes to reach the log. */
   readonly pauseMs: number;
 }
 
-/** A record compared with the service's public log, both ways. Throws a Failure for a wrong input. */
+/** Compares a record with the service's public log, both ways. Throws a Failure for an invalid input. */
 export async function checkLog(first: WalletRecord, { baseUrl, inputs, pauseMs }: LogQuestion): Promise<LogReport> {
   const verifier = await import("../../verifier/src/index.ts").catch((error: Error) => {
     throw new Failure(`log-policy needs the folder packages/verifier next to the action's: ${error.message}`);
@@ -68,7 +68,7 @@ async function checkCertificates(
     ),
   );
   const fetchProof = (id: string) => proofOf(verifier, baseUrl, id);
-  // From JSON, whose values are these.
+  // From JSON, so the values have these types.
   const certificates = certs as unknown as Parameters<Verifier["checkListed"]>[0]["certificates"];
   return verifier.checkListed({ wallet, certificates, policy, expected, proofs, fetchProof });
 }
@@ -90,12 +90,15 @@ async function compare(
   return { leftOut: report, record: text === null ? null : recordOf(JSON.parse(text), { url, wallet }) };
 }
 
-/** A job that is canceled leaves the file as it was: a part of one would fail every later run that finds it in a cache. */
+/**
+ * Replaces the file atomically: if a canceled job left a part of it, every later run that finds it in a cache would
+ * fail.
+ */
 async function keep(file: string, text: string): Promise<void> {
-  const beside = `${file}.new`;
+  const temporary = `${file}.new`;
   try {
-    await writeFile(beside, text);
-    await rename(beside, file);
+    await writeFile(temporary, text);
+    await rename(temporary, file);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new Failure(`log-state names "${file}", which cannot be written: ${code}`);
@@ -119,7 +122,7 @@ async function readKeys({ fetchText, parseKeySet }: Verifier, baseUrl: string) {
 }
 
 async function proofOf({ fetchText, InputError }: Verifier, baseUrl: string, id: string) {
-  if (!/^[0-9a-f]{16}$/.test(id)) return { absent: "this is no certificate's id" };
+  if (!/^[0-9a-f]{16}$/.test(id)) return { absent: "this is not a certificate's id" };
   try {
     return { proof: await fetchText(`${baseUrl}/cert/${id}.tlog-proof`, { accept: "text/plain" }) };
   } catch (error) {

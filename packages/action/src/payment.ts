@@ -7,7 +7,7 @@ import { Failure, formatUsd } from "./fields.ts";
 const NETWORK = "eip155:8453";
 /** Circle's USDC on Base. */
 const USDC = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913";
-/** The longest that a signed authorization stays valid. */
+/** The longest validity of a signed authorization. */
 const MAX_TIMEOUT_SECONDS = 300;
 const PATIENCE_MS = 60_000;
 const RESENDS = 10;
@@ -27,7 +27,7 @@ export const walletOf = (privateKey: `0x${string}`): string => privateKeyToAccou
 /**
  * Buys once: requests the terms, refuses anything but USDC on Base or a price above the limit, signs, and resends the
  * same payment until it is answered. Never signs twice.
- * @throws Failure that says whether anything was signed
+ * @throws Failure that states whether anything was signed
  */
 export async function buy({
   url,
@@ -56,7 +56,10 @@ export async function buy({
   return { body: await settle(url, http.encodePaymentSignatureHeader(payment)), paid };
 }
 
-/** The terms are JSON from outside: with `maxTimeoutSeconds` as text, the stock client would sign for thousands of years. */
+/**
+ * The terms are untrusted JSON: if `maxTimeoutSeconds` were a string, the stock client would sign for thousands of
+ * years.
+ */
 function checkForm(url: string, { amount, maxTimeoutSeconds, extra }: PaymentRequirements): void {
   const refused = Object.entries({
     amount: typeof amount === "string" && /^[1-9]\d{0,18}$/.test(amount),
@@ -68,7 +71,7 @@ function checkForm(url: string, { amount, maxTimeoutSeconds, extra }: PaymentReq
 }
 
 async function settle(url: string, headers: Readonly<Record<string, string>>): Promise<unknown> {
-  let said = "";
+  let lastResponse = "";
   for (let time = 0; time <= RESENDS; time += 1) {
     const answer = await post(url, headers).catch((error: unknown) => String(error));
     if (typeof answer !== "string") {
@@ -77,11 +80,11 @@ async function settle(url: string, headers: Readonly<Record<string, string>>): P
       if (answer.status < 500 && answer.status !== 429)
         throw new Failure(`The payment was rejected (${answer.status}) and nothing was charged: ${text.slice(0, 300)}`);
     }
-    said = typeof answer === "string" ? answer : `status ${answer.status}`;
+    lastResponse = typeof answer === "string" ? answer : `status ${answer.status}`;
     await sleep(PAUSE_MS);
   }
   throw new Failure(
-    `The payment was signed and sent, but there is still no answer: ${said}. Check the wallet's record before the next run.`,
+    `The payment was signed and sent, but there is still no answer: ${lastResponse}. Check the wallet's record before the next run.`,
   );
 }
 

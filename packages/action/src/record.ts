@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "./fields.ts";
 import type { Capability } from "./vocabulary.ts";
 
-/** What the action reads from a wallet's verification record. */
+/** The parts of a wallet's verification record that the action reads. */
 export interface WalletRecord {
   readonly wallet: string;
   readonly verified: boolean;
@@ -25,10 +25,10 @@ const PAUSE_MS = 2_000;
 
 export const recordUrl = (baseUrl: string, wallet: string): string => `${baseUrl}/verify?wallet=${wallet}`;
 
-/** Reads the record, trying at most three times. Throws a Failure if the service does not answer as documented. */
+/** Reads the record, in at most three attempts. Throws a Failure if the service does not respond as documented. */
 export async function readRecord(baseUrl: string, wallet: string): Promise<WalletRecord> {
   const url = recordUrl(baseUrl, wallet);
-  let said = "";
+  let lastResponse = "";
   for (let time = 1; time <= TRIES; time += 1) {
     const answer = await fetch(url, {
       headers: { accept: "application/json" },
@@ -37,13 +37,13 @@ export async function readRecord(baseUrl: string, wallet: string): Promise<Walle
     }).catch((error: unknown) => String(error));
     if (typeof answer !== "string" && answer.ok)
       return recordOf(await answer.json().catch(() => null), { url, wallet });
-    said = typeof answer === "string" ? answer : `status ${answer.status}`;
+    lastResponse = typeof answer === "string" ? answer : `status ${answer.status}`;
     if (time < TRIES) await sleep(PAUSE_MS);
   }
-  throw new Failure(`${url} did not respond: ${said}.`);
+  throw new Failure(`${url} did not respond: ${lastResponse}.`);
 }
 
-/** The record is about the wallet that was asked for, whatever it says itself. */
+/** The record is about the requested wallet, whatever it states itself. */
 export function recordOf(
   body: unknown,
   { url, wallet }: { readonly url: string; readonly wallet: string },
@@ -54,12 +54,12 @@ export function recordOf(
   return { ...(record as WalletRecord), wallet: wallet.toLowerCase() };
 }
 
-/** The tests whose FAIL counts against the wallet now: while there is one, no PASS makes it verified. */
+/** Returns the tests whose FAIL counts against the wallet now: while there is one, no PASS makes it verified. */
 export const currentFails = ({ certs }: WalletRecord): readonly string[] => [
   ...new Set(certs.flatMap(({ product, result, fresh }) => (result === "fail" && fresh ? [product] : []))),
 ];
 
-/** Why the step fails for a wallet that is not verified, in the verifier's words. */
+/** Returns the reason why the step fails for an unverified wallet, in the verifier's words. */
 export function notVerified(record: WalletRecord, { url, wallet }: { readonly url: string; readonly wallet: string }) {
   const fails = currentFails(record);
   return `The wallet ${wallet} is not verified${fails.length > 0 ? `: FAIL in ${fails.join(", ")}` : ""}: ${url}`;

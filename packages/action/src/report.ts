@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { appendFile } from "node:fs/promises";
 
-/** What a run leaves behind: outputs for later steps, and a summary in Markdown. */
+/** The result of a run: outputs for later steps, and a summary in Markdown. */
 export interface Report {
   readonly outputs: Readonly<Record<string, string>>;
   readonly summary: string;
-  /** Why the step fails; null if it succeeds. */
+  /** The reason why the step fails; null if it succeeds. */
   readonly failure: string | null;
 }
 
-/** Writes to the files GitHub names, if any. The random delimiter keeps a value from ending its own block. */
+/** Writes to the files that GitHub names, if any. The random delimiter keeps a value from ending its own block. */
 export async function write(report: Report, env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const end = randomUUID();
   const outputs = Object.entries(report.outputs).map(([name, value]) => `${name}<<${end}\n${value}\n${end}\n`);
@@ -19,11 +19,14 @@ export async function write(report: Report, env: Readonly<Record<string, string 
 
 const ESCAPES: Readonly<Record<string, string>> = { "%": "%25", "\r": "%0D", "\n": "%0A" };
 
-/** A line that GitHub displays as an error of the step. */
+/** Returns a line that GitHub displays as an error of the step. */
 export const errorLine = (message: string): string =>
   `::error::${message.replace(/[%\r\n]/g, (one) => ESCAPES[one] ?? "")}`;
 
-/** GitHub hides its secrets in a log, and a key that an earlier step made only if it is told. Elsewhere nobody is told. */
+/**
+ * Tells GitHub to mask a key, because it masks its own secrets in a log, but not a key that an earlier step created.
+ * Does nothing elsewhere.
+ */
 export function mask(privateKey: string, env: Readonly<Record<string, string | undefined>>): void {
   if (env.GITHUB_ACTIONS === "true") console.log(`::add-mask::${privateKey}\n::add-mask::${privateKey.slice(2)}`);
 }

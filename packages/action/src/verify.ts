@@ -7,8 +7,8 @@ import { CAPABILITIES, type Capability } from "./vocabulary.ts";
 const PAUSE_MS = 15_000;
 
 /**
- * Whether the wallet is verified and has a fresh PASS for each required capability; with a log policy, also that no proof of
- * its certificates is wrong, and that the record leaves out no FAIL that the log has.
+ * Checks that the wallet is verified and has a fresh PASS for each required capability; with a log policy, also that no
+ * proof of its certificates is wrong, and that the record omits no FAIL in the log.
  */
 export async function verify({ baseUrl, wallet, require, log }: Verify, pauseMs = PAUSE_MS): Promise<Report> {
   const first = await readRecord(baseUrl, wallet);
@@ -29,12 +29,12 @@ export async function verify({ baseUrl, wallet, require, log }: Verify, pauseMs 
       log: logged.listed.state,
       "log-wallet": logged.leftOut.state,
     },
-    summary: `${summaryOf(record, { wallet, url, require })}\n\n${logLine("Public log", logged.listed)}\n\n${logLine("All of the wallet in the log", logged.leftOut)}`,
+    summary: `${summaryOf(record, { wallet, url, require })}\n\n${logLine("Public log", logged.listed)}\n\n${logLine("The wallet's entries in the log", logged.leftOut)}`,
     failure,
   };
 }
 
-const NO_POLICY = "No log-policy says which log and which witnesses to trust.";
+const NO_POLICY = "No log-policy names the log and witnesses to trust.";
 const NOT_ASKED: Omit<LogReport, "record"> = {
   listed: { state: "not_checked", reason: NO_POLICY, entries: [] },
   leftOut: { ...NOT_COMPARED, reason: NO_POLICY },
@@ -45,15 +45,15 @@ function logFailure({ listed, leftOut }: Omit<LogReport, "record">, isRequired: 
   if (leftOut.state === "refused") return `The public log is not genuine: ${leftOut.reason}`;
   if (leftOut.state === "hidden") return leftOut.reason;
   if (!isRequired) return null;
-  if (listed.state !== "proven") return `The certificates are not shown to be in the public log: ${listed.reason}`;
+  if (listed.state !== "proven") return `The certificates are not proven to be in the public log: ${listed.reason}`;
   return leftOut.state === "incomplete" ? `The public log was not read to its end: ${leftOut.reason}` : null;
 }
 
-/** What is quoted of a stranger's answer shows as code, and cannot end it. */
+/** Quotes untrusted text as code that cannot end the code. */
 const logLine = (what: string, { state, reason }: { readonly state: string; readonly reason: string }): string =>
   `${what}: **${state.replace("_", " ")}**. \`\` ${reason.replace(/[`\r\n]/g, " ")} \`\``;
 
-/** As the verifier's `unmet` does, which needs a package of its own. */
+/** Same rule as the verifier's `unmet`, which would require its package. */
 export const passes = ({ capabilities }: Pick<WalletRecord, "capabilities">, capability: Capability): boolean =>
   capabilities[capability]?.result === "pass" && capabilities[capability].fresh;
 

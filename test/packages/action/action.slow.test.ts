@@ -263,7 +263,7 @@ describe("a pull request", () => {
 
 test.for([
   [{ command: "verify", wallet: devAccount(1).address, "log-required": "true" }, "log-policy is missing"],
-  [{ command: "buy" }, 'command is "buy"; expected verify, certify or examine.'],
+  [{ command: "buy" }, 'command is "buy"; expected verify, certify, or examine.'],
   [{ command: "verify", wallet: "vitalik.eth" }, 'wallet is "vitalik.eth"; expected 0x and 40 hex digits.'],
   [{ command: "verify", wallet: devAccount(1).address, require: "can_fly" }, 'require names "can_fly"'],
   [

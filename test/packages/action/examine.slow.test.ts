@@ -48,7 +48,7 @@ test("A seller below the level fails the step, with one line that names the fail
   const { code, log, outputs, summary } = await examine({ url: `${shop.url}/haiku` });
   expect([code, outputs]).toEqual([1, { level: "safe", report: "seller-exam.json", failing: "caching" }]);
   expect(log).toMatch(
-    /^::error::The seller's level is safe, and full is wanted: caching \(not so: A shared cache may not store [^\n]+\n$/,
+    /^::error::The seller's level is safe, but full is required: caching \(not so: A shared cache may not store [^\n]+\n$/,
   );
   expect(summary).toMatch(/\| caching \| fail \| not so: `` A shared cache may not store the paid answer, [^`]+`` \|/);
 });
@@ -113,7 +113,7 @@ test("A seller who asks for too much is not paid, and the step reports why", asy
   const shop = await forFile(openShop(chain));
   const { code, log, outputs } = await examine({ url: `${shop.url}/haiku`, "max-price": "0.0009" });
   expect([code, outputs.level, outputs.failing]).toEqual([1, "none", ""]);
-  expect(log).toContain("full is wanted: an entry asks for 0.001 USDC, and the ceiling is 0.0009 USDC");
+  expect(log).toContain("full is required: an entry costs 0.001 USDC, but the ceiling is 0.0009 USDC");
 });
 
 test("With an unreachable node there is no verdict, and the node's URL stays out of the log", async () => {
