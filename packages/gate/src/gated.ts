@@ -8,21 +8,23 @@ import type {
   VerifyContext,
 } from "@x402/core/server";
 
-/** What is used of `x402HTTPResourceServer`, of whichever version the shop has. */
+/** The parts of `x402HTTPResourceServer` that are used, in the shop's version of it. */
 export interface HttpServer {
   readonly server: { onBeforeVerify(hook: BeforeVerifyHook): unknown; onAfterVerify(hook: AfterVerifyHook): unknown };
   requiresPayment(context: HTTPRequestContext): boolean;
   processHTTPRequest(context: HTTPRequestContext, paywallConfig?: PaywallConfig): Promise<HTTPProcessResult>;
 }
 
-/** Whether a payment may be taken, and the answer if not. */
+/** Whether a payment may be accepted, and the response if not. */
 export type Judgment =
   | { readonly type: "admitted"; readonly wallet: string }
   | { readonly type: "refused"; readonly response: HTTPResponseInstructions };
 
-/** Lets a stock server take only the payments that `judge` admits; `judge` sees those that match the shop's terms. */
+/**
+ * Makes a stock server accept only the payments that `judge` admits; `judge` sees those that match the shop's terms.
+ */
 export function gated<S extends HttpServer>(httpServer: S, judge: (context: VerifyContext) => Promise<Judgment>): S {
-  /** By request, for which the adapter stands: no other object reaches the hooks. */
+  /** Keyed by the adapter, which represents the request: no other object reaches the hooks. */
   const judgments = new WeakMap<object, Judgment | "pending">();
   const conclude = (request: object, judgment: Judgment) => {
     judgments.set(request, judgment);
@@ -40,7 +42,7 @@ export function gated<S extends HttpServer>(httpServer: S, judge: (context: Veri
     const { payer } = context.result;
     if (!request || !payer || typeof judgment !== "object" || judgment.type !== "admitted") return;
     if (payer.toLowerCase() === judgment.wallet.toLowerCase()) return;
-    return conclude(request, refused(403, "The facilitator names another wallet than the payment does."));
+    return conclude(request, refused(403, "The facilitator names a different wallet from the payment."));
   });
 
   const requiresPayment = httpServer.requiresPayment.bind(httpServer);
@@ -60,7 +62,7 @@ export function gated<S extends HttpServer>(httpServer: S, judge: (context: Veri
       const judgment = judgments.get(context.adapter);
       if (typeof judgment === "object" && judgment.type === "refused")
         return { type: "payment-error", response: judgment.response };
-      // The x402 server ignores a hook that throws, and skips those after one that has verified the payment.
+      // The x402 server ignores a hook that throws, and skips later hooks after one that verified the payment.
       if (result.type === "payment-verified" && judgment === "pending")
         return failed("The gate did not judge this payment.");
       return result;
@@ -68,7 +70,7 @@ export function gated<S extends HttpServer>(httpServer: S, judge: (context: Veri
   });
 }
 
-/** A refusal before anything is charged. */
+/** Returns a refusal before anything is charged. */
 export const refused = (status: 403 | 503, error: string, more: object = {}): Judgment => ({
   type: "refused",
   response: {
@@ -82,7 +84,7 @@ export const refused = (status: 403 | 503, error: string, more: object = {}): Ju
   },
 });
 
-/** The shop's own fault. */
+/** Returns a response for a fault of the shop. */
 const failed = (error: string): HTTPProcessResult => ({
   type: "payment-error",
   response: { status: 500, headers: { "Content-Type": "application/json" }, body: { error } },

@@ -8,14 +8,14 @@ export type { Requirement } from "../../verifier/src/requirement.ts";
 export type { HttpServer } from "./gated.ts";
 
 export interface GateOptions {
-  /** Where the Agent Payment Trust Service is, like `https://trust.example`. */
+  /** The origin of the Agent Payment Trust Service, such as `https://trust.example`. */
   readonly service: string;
   /**
-   * Which tests a wallet has to have passed, like `can_pay` or `["can_pay", "retry_safety"]`. Each wallet also has to be
-   * verified, which is all that `verified` asks for: a current PASS, and no current FAIL.
+   * The tests that a wallet must have passed, such as `can_pay` or `["can_pay", "retry_safety"]`. Each wallet must also
+   * be verified, with a current PASS and no current FAIL; `verified` requires only this.
    */
   readonly require?: Requirement | readonly Requirement[];
-  /** Reports a lookup that failed; default `console.error`. */
+  /** Reports a lookup that failed; `console.error` by default. */
   readonly log?: (message: string, cause: unknown) => void;
 }
 
@@ -23,10 +23,10 @@ export interface GateOptions {
 export type Gate = <S extends HttpServer>(httpServer: S) => S;
 
 /**
- * Lets a stock x402 server sell to verified wallets only: `paymentMiddlewareFromHTTPServer(verifiedOnly({ service })(new
- * x402HTTPResourceServer(server, routes)))`, and `withX402FromHTTPServer` in Next. Any other wallet gets a 403 with the
- * service's reasons, or a 503 while the service does not answer. Neither is charged.
- * @throws Error for a `service` that is no URL, and for a requirement that does not exist
+ * Makes a stock x402 server sell to verified wallets only: `paymentMiddlewareFromHTTPServer(verifiedOnly({ service
+ * })(new x402HTTPResourceServer(server, routes)))`, and `withX402FromHTTPServer` in Next. Any other wallet gets a 403
+ * with the service's reasons, or a 503 while the service is unavailable, and is not charged.
+ * @throws Error for a `service` that is not a URL, and for an unknown requirement
  */
 export function verifiedOnly({ service, require = "verified", log = console.error }: GateOptions): Gate {
   if (!URL.canParse(service)) throw new Error(`service is not a URL: ${service}`);

@@ -5,13 +5,13 @@ import type { Address } from "./payer.ts";
 
 const TIMEOUT_MS = 3_000;
 
-/** What the service has on file about a wallet, compared with what the shop requires. */
+/** The service's record of a wallet, compared with the shop's requirements. */
 export interface WalletLookup {
   /** Requirements that the wallet does not meet; empty for a wallet that may be served. */
   readonly missing: readonly Requirement[];
   /** The service's reasons why the wallet is not verified. */
   readonly reasons: readonly Json[];
-  /** Where the wallet can be tested. */
+  /** The service's instructions for getting tested. */
   readonly howToTest: Json;
 }
 
@@ -23,7 +23,7 @@ interface Wanted {
 
 /**
  * Asks the service about a wallet, within three seconds.
- * @throws Error if there is no answer about this wallet
+ * @throws Error if there is no response about this wallet
  */
 export async function lookUp(service: string, wallet: Address, { required, network }: Wanted): Promise<WalletLookup> {
   const url = `${service}/verify?wallet=${wallet}`;

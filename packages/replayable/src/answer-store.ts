@@ -1,4 +1,4 @@
-/** A paid answer, as its buyer got it. */
+/** A paid response, as its buyer got it. */
 export interface Answer {
   readonly status: number;
   /** In order; `set-cookie` may appear more than once. */
@@ -7,12 +7,12 @@ export interface Answer {
 }
 
 /**
- * Stores answers by key. Provide a shared store (Redis, PostgreSQL) if you run several processes, or want answers to
- * survive a restart. Both methods reject if the store cannot be reached.
+ * Stores responses by key. Provide a shared store (Redis, PostgreSQL) if you run several processes, or want responses
+ * to survive a restart. Both methods reject if the store cannot be reached.
  */
 export interface AnswerStore {
   get(key: string): Promise<Answer | null>;
-  /** Stores an answer for this many milliseconds. */
+  /** Stores a response for this number of milliseconds. */
   set(key: string, answer: Answer, keepMs: number): Promise<void>;
 }
 
@@ -23,11 +23,11 @@ export interface MemoryLimits {
 
 interface Stored {
   readonly answer: Answer;
-  /** In milliseconds of the process's own clock. */
+  /** Milliseconds by the process's own clock. */
   readonly until: number;
 }
 
-/** Stores answers in memory. Past the limits, the oldest is dropped first. */
+/** Returns a store in memory. Beyond the limits, the oldest response is dropped first. */
 export function memoryAnswers(limits: MemoryLimits = { answers: 10_000, bytes: 64 * 1024 * 1024 }): AnswerStore {
   const stored = new Map<string, Stored>();
   let bytes = 0;

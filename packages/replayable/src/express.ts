@@ -6,11 +6,11 @@ import { joined } from "./web.ts";
 
 export type { ReplayableOptions } from "./replays.ts";
 
-/** What is used of a request of Express. */
+/** The parts of an Express request that are used. */
 export interface ExpressRequest extends IncomingMessage {
   readonly protocol: string;
   readonly originalUrl: string;
-  /** What a parser before this middleware made of the body. */
+  /** The body as parsed by earlier middleware. */
   readonly body?: unknown;
 }
 
@@ -20,8 +20,9 @@ type Next = (error?: unknown) => void;
 export type ExpressMiddleware = (request: never, response: never, next: Next) => unknown;
 
 /**
- * Wraps stock x402 middleware of Express: `app.use(replayable(paymentMiddleware(…)))`. The answer of a settled payment is
- * stored, and the same payment for the same request gets it again. Copies of a payment wait for the first one.
+ * Wraps stock x402 middleware of Express: `app.use(replayable(paymentMiddleware(…)))`. The response to a settled
+ * payment is stored, and the same payment for the same request gets it again. Copies of a payment wait for the first
+ * one.
  */
 export function replayable(
   middleware: ExpressMiddleware,
@@ -50,8 +51,8 @@ export function replayable(
 }
 
 /**
- * Notes what is sent, which goes out as before. Resolves when it has been sent. What was hung on the response earlier, or
- * is by hooks as it is sent, belongs to this request and is not noted.
+ * Records the response while it is sent unchanged, and resolves when it has been sent. Headers that were added earlier,
+ * or by hooks while it is sent, belong to this request and are not recorded.
  */
 function recorded(response: ServerResponse): Promise<Served> {
   const { writeHead, write, end } = response;
@@ -70,7 +71,7 @@ function recorded(response: ServerResponse): Promise<Served> {
         ? Buffer.from(chunk, typeof encoding === "string" ? (encoding as BufferEncoding) : "utf8")
         : chunk;
     size += bytes.length;
-    // One byte too many is enough to say so.
+    // One byte too many is enough to detect it.
     if (size - bytes.length <= MAX_BYTES) chunks.push(bytes);
   };
   return new Promise((resolve) => {
@@ -103,7 +104,7 @@ function recorded(response: ServerResponse): Promise<Served> {
   });
 }
 
-/** Headers as `writeHead` takes them: an object, or a list of names and values. */
+/** Sets headers as `writeHead` accepts them: an object, or a list of names and values. */
 function setAll(response: ServerResponse, given: object): void {
   const flat: unknown[] = Array.isArray(given) ? given.flat() : Object.entries(given).flat();
   const pairs = flat.flatMap((name, at) => (at % 2 === 0 ? [[String(name), flat[at + 1]] as const] : []));
@@ -127,7 +128,10 @@ async function send(response: ServerResponse, answer: Response): Promise<void> {
   response.end(body);
 }
 
-/** The whole body, which is put back for others; null if it is too large to compare, or its parser has kept only a part. */
+/**
+ * Returns the whole body, which is put back for others; null if it is too large to compare, or its parser kept only a
+ * part.
+ */
 async function bodyOf(request: ExpressRequest): Promise<Uint8Array<ArrayBuffer> | null> {
   const { headers, body } = request;
   if (headers["content-length"] === undefined && headers["transfer-encoding"] === undefined) return new Uint8Array();

@@ -7,8 +7,8 @@ export { type Answer, type AnswerStore, type MemoryLimits, memoryAnswers } from 
 export type { ReplayableOptions } from "./replays.ts";
 
 /**
- * Wraps stock x402 middleware of Hono: `app.use(replayable(paymentMiddleware(…)))`. The answer of a settled payment is
- * stored, and the same payment for the same request gets it again. Copies of a payment wait for the first one.
+ * Wraps stock x402 middleware of Hono: `app.use(replayable(paymentMiddleware(…)))`. The response to a settled payment
+ * is stored, and the same payment for the same request gets it again. Copies of a payment wait for the first one.
  */
 export function replayable<E extends Env = Env>(
   middleware: MiddlewareHandler<E>,
@@ -25,18 +25,18 @@ export function replayable<E extends Env = Env>(
       body: async () => (c.req.raw.bodyUsed ? new Uint8Array(await c.req.arrayBuffer()) : bodyOf(c.req.raw)),
       async serve(how) {
         if (how === "unpaid") c.req.raw = unpaid(c.req.raw);
-        // A response with headers would take the place of the next one's cookies.
+        // Cleared, because the headers of this response would replace the next one's cookies.
         c.res = undefined;
         c.finalized = false;
         const returned: unknown = await middleware(c, next);
         const response = returned instanceof Response ? returned : c.res;
-        // What was hung on the response before belongs to this request.
+        // Headers that were added to the response before belong to this request.
         made = [...before].length === 0 ? response : withOnly(ownHeaders(before, response.headers), response);
         return servedBy(made);
       },
     });
     const answer = replay ?? made;
-    // Assigning to a response would merge its headers into the new one.
+    // Cleared first, because assigning to a response would merge its headers into the new one.
     c.res = undefined;
     c.res = [...before].length === 0 ? answer : withHeaders(before, answer);
   };

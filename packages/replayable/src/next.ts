@@ -4,9 +4,9 @@ import { bodyOf, servedBy, unpaid } from "./web.ts";
 export type { ReplayableOptions } from "./replays.ts";
 
 /**
- * Wraps a route handler of Next.js behind stock x402 middleware: `export const GET = replayable(withX402(…))`. The answer of a
- * settled payment is stored, and the same payment for the same request gets it again. Copies of a payment wait for the
- * first one.
+ * Wraps a route handler of Next.js behind stock x402 middleware: `export const GET = replayable(withX402(…))`. The
+ * response to a settled payment is stored, and the same payment for the same request gets it again. Copies of a payment
+ * wait for the first one.
  */
 export function replayable<R extends Request, C>(
   route: (request: R, context: C) => Response | Promise<Response>,

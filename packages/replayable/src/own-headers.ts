@@ -1,6 +1,6 @@
 /**
- * The headers of a response that its handlers have set, as opposed to those that were hung on it before: these belong to one
- * request, and not to a delivery, which is replayed. Whatever describes the body belongs to it.
+ * Returns the headers of a response that its handlers set. Headers that were added before belong to one request rather
+ * than to a delivery, which is replayed. Headers that describe the body always belong to it.
  */
 export function ownHeaders(before: Headers, after: Headers): Headers {
   const own = new Headers();
@@ -14,8 +14,8 @@ export function ownHeaders(before: Headers, after: Headers): Headers {
 }
 
 /**
- * An answer with the headers that were hung on its response before; where both have one, the answer's counts. What the
- * merchant's own server allows pages of other origins (CORS) replaces what the answer does.
+ * Returns a response with the headers that were added before; if both have one, the response's own counts. The
+ * merchant's own CORS headers replace the response's.
  */
 export function withHeaders(before: Headers, answer: Response): Response {
   const headers = new Headers(answer.headers);

@@ -1,14 +1,14 @@
-/** A payment as a request carries it, decoded and not verified. */
+/** A payment as in a request, decoded and not verified. */
 export interface SentPayment {
   /** The same for every header with this authorization and signature. */
   readonly id: string;
-  /** The same for every header that says the same, in any spelling. */
+  /** The same for every header with the same content, in any spelling. */
   readonly digest: string;
-  /** What the payment says that it is for; undefined if it does not say. */
+  /** The resource that the payment names, if any. */
   readonly resource: unknown;
 }
 
-/** Reads `PAYMENT-SIGNATURE` or `X-PAYMENT`; null for what is no payment, which the middleware refuses. */
+/** Parses `PAYMENT-SIGNATURE` or `X-PAYMENT`; null for an invalid payment, which the middleware refuses. */
 export async function readPayment(header: string): Promise<SentPayment | null> {
   const decoded = decode(header);
   if (!isRecord(decoded) || !isRecord(decoded.payload)) return null;
@@ -16,14 +16,14 @@ export async function readPayment(header: string): Promise<SentPayment | null> {
   return { id, digest, resource: isRecord(decoded.resource) ? decoded.resource.url : decoded.resource };
 }
 
-/** Whether an answer says that its payment has settled: nothing else may be stored. */
+/** Returns whether a response reports that its payment has settled: no other may be stored. */
 export function isSettled(status: number, header: string | null): boolean {
   if (status < 200 || status >= 400 || header === null) return false;
   const decoded = decode(header);
   return isRecord(decoded) && decoded.success === true;
 }
 
-/** SHA-256 in hex. */
+/** Returns the SHA-256 in hex. */
 export async function sha256(content: string | Uint8Array<ArrayBuffer>): Promise<string> {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
@@ -39,7 +39,7 @@ function decode(header: string): unknown {
   }
 }
 
-/** JSON with the members of every object in one order. */
+/** Returns JSON with the members of every object in one order. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (!isRecord(value)) return JSON.stringify(value);

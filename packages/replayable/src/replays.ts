@@ -2,60 +2,60 @@ import { type Answer, type AnswerStore, memoryAnswers } from "./answer-store.ts"
 import { isSettled, readPayment, type SentPayment, sha256 } from "./payment.ts";
 
 export interface ReplayableOptions {
-  /** Where answers are stored; default in memory, shared by all routes of the process. */
+  /** The store for responses; by default in memory, shared by all routes of the process. */
   readonly store?: AnswerStore;
   /**
-   * How long an answer can be had again, in milliseconds; default 15 minutes. Whoever sees the settled transaction can
-   * rebuild its payment, so keep answers no longer than a buyer retries.
+   * The time for which a response can be fetched again, in milliseconds; default 15 minutes. Anyone who sees the
+   * settled transaction can reconstruct its payment, so do not keep responses longer than a buyer retries.
    */
   readonly keepMs?: number;
   /**
-   * Whether the resource that a payment names (`resource.url`) is the one that this URL asks for. By default their paths
+   * Returns whether the resource that a payment names (`resource.url`) is the one at this URL. By default their paths
    * are compared, and their queries if the resource has one. Provide your own if a proxy rewrites paths.
    */
   readonly isFor?: (resource: string, url: string) => boolean;
-  /** Reports a store that failed; default `console.error`. */
+  /** Reports a store that failed; `console.error` by default. */
   readonly log?: (message: string, cause: unknown) => void;
 }
 
-/** One request, as a framework has it. */
+/** One request, as the framework provides it. */
 export interface Asked {
   readonly method: string;
   readonly url: string;
   readonly header: (name: string) => string | null | undefined;
-  /** The whole body; null if it is too large to compare, or cannot be read. */
+  /** Returns the whole body; null if it is too large to compare, or cannot be read. */
   readonly body: () => Promise<Uint8Array<ArrayBuffer> | null>;
   /** Runs the middleware. With `unpaid`, it sees no payment. */
   readonly serve: (how: "paid" | "unpaid") => Promise<Served>;
 }
 
-/** What the middleware answered. */
+/** The middleware's response. */
 export interface Served {
   readonly status: number;
   readonly header: (name: string) => string | null | undefined;
   readonly read: () => Promise<Answer>;
 }
 
-/** Answers a request: null where what the middleware answered is the answer. */
+/** Answers a request: null if the middleware's response is the answer. */
 export type Replays = (asked: Asked) => Promise<Response | null>;
 
-/** The largest body of a request that is compared, and of an answer that is stored, in bytes. */
+/** The largest request body that is compared, and response body that is stored, in bytes. */
 export const MAX_BYTES = 1024 * 1024;
 
 const KEEP_MS = 15 * 60_000;
-/** How long a copy of a payment waits for the one before it. */
+/** The time that a copy of a payment waits for the one before it. */
 const WAIT_MS = 60_000;
 
-/** Request headers on which an answer may depend: credentials, and how the body is to be read. */
+/** Request headers on which a response may depend: credentials, and the form of the body. */
 const COMPARED = ["authorization", "cookie", "content-type"];
 
 /** Shared by all routes of this process. */
 const sharedMemory = memoryAnswers();
 
-/** Stores the answers of settled payments, and gives each to the same payment for the same request only. */
+/** Stores the responses to settled payments, and returns each to the same payment for the same request only. */
 export function createReplays(options: ReplayableOptions): Replays {
   const { store = sharedMemory, keepMs = KEEP_MS, isFor = isSameResource, log = console.error } = options;
-  /** What is under way, by payment. */
+  /** Requests in progress, by payment. */
   const busy = new Map<string, Promise<unknown>>();
   return async (asked) => {
     const header = asked.header("payment-signature") || asked.header("x-payment");
@@ -81,13 +81,13 @@ export function createReplays(options: ReplayableOptions): Replays {
       const stored = await store.get(key);
       if (stored !== null) return again(stored);
     } catch (cause) {
-      // Served now, a payment that has settled before would be refused, and its buyer would pay once more.
+      // If it were served now, a settled payment would be refused, and its buyer would pay again.
       log("The store of paid answers cannot be read.", cause);
       return later("The store of paid answers cannot be read. Nothing was charged for this request.");
     }
     const served = await asked.serve("paid");
-    const said = served.header("payment-response") ?? served.header("x-payment-response") ?? null;
-    if (!isSettled(served.status, said)) return null;
+    const settlement = served.header("payment-response") ?? served.header("x-payment-response") ?? null;
+    if (!isSettled(served.status, settlement)) return null;
     const answer = await served.read();
     if (answer.body.length > MAX_BYTES) return null;
     await store.set(key, answer, keepMs).catch((cause) => log("A paid answer was not stored.", cause));
@@ -97,13 +97,13 @@ export function createReplays(options: ReplayableOptions): Replays {
 
 const passed = (asked: Asked, how: "paid" | "unpaid"): Promise<null> => asked.serve(how).then(() => null);
 
-/** What a payment has to be presented with again: everything that it says, and the same request. */
+/** Returns a key of everything that must be the same for a replay: the payment's content, and the request. */
 async function keyOf(asked: Asked, payment: SentPayment, body: Uint8Array<ArrayBuffer>): Promise<string> {
   const headers = COMPARED.map((name) => asked.header(name) ?? null);
   return sha256(JSON.stringify([payment.digest, asked.method, asked.url, headers, await sha256(body)]));
 }
 
-/** Waits until no other request with this payment is under way, which the caller then is; false if that takes too long. */
+/** Waits until no other request with this payment is in progress; false after a timeout. */
 async function isFree(busy: ReadonlyMap<string, Promise<unknown>>, id: string): Promise<boolean> {
   const until = performance.now() + WAIT_MS;
   for (let other = busy.get(id); other !== undefined; other = busy.get(id))
@@ -129,7 +129,7 @@ function isSameResource(resource: string, url: string): boolean {
   return named.pathname === asked.pathname && ["", asked.search].includes(named.search);
 }
 
-/** What belongs to one connection, or to one moment. */
+/** Headers that belong to one connection, or to one moment. */
 const NOT_AGAIN = /^(content-length|transfer-encoding|connection|keep-alive|date)$/i;
 
 function again({ status, headers, body }: Answer): Response {
@@ -139,7 +139,7 @@ function again({ status, headers, body }: Answer): Response {
   return answer;
 }
 
-/** Nothing is known to have failed: the same header brings the answer. */
+/** Returns a 503 for an unknown outcome: the same header will fetch the response. */
 const later = (why: string): Response =>
   Response.json(
     { error: `${why} Send the same payment again.` },

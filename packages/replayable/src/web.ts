@@ -1,7 +1,7 @@
 import type { Answer } from "./answer-store.ts";
 import { MAX_BYTES, type Served } from "./replays.ts";
 
-/** A copy of a request's body; null if it is larger than what is compared, or was read before. */
+/** Returns a copy of a request's body; null if it is larger than the limit, or was read before. */
 export async function bodyOf(request: Request): Promise<Uint8Array<ArrayBuffer> | null> {
   if (request.bodyUsed) return null;
   const { body } = request.clone();

@@ -261,7 +261,7 @@ test("A facilitator that would charge another wallet than the gate judged is not
   const held = await chain.usdcBalance(SHOP);
   const answer = await hono({ server: x402({ ...stock, verify }) })(await payment(VERIFIED));
   expect(answer.status).toBe(403);
-  expect(await answer.json()).toMatchObject({ error: expect.stringContaining("another wallet") });
+  expect(await answer.json()).toMatchObject({ error: expect.stringContaining("a different wallet") });
   expect(await chain.usdcBalance(SHOP)).toBe(held);
 });
 
@@ -271,7 +271,7 @@ test.each([
 ])("A payment by $scheme on $network, which may name its payer elsewhere, is refused", (terms) => {
   const payload = { authorization: { from: VERIFIED.address } };
   expect(payerOf(payload, { scheme: "exact", network: "eip155:84532" })).toBe(VERIFIED.address);
-  expect(() => payerOf(payload, terms)).toThrow("This shop cannot tell who pays");
+  expect(() => payerOf(payload, terms)).toThrow("This shop cannot identify the payer");
 });
 
 test("Routes of the same x402 server without a gate sell to everyone", async () => {
