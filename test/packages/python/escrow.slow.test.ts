@@ -137,7 +137,7 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
       }
       const other = await send("/stream", header);
       const error = expect.stringMatching(
-        /^The payment is for .*\/haiku, which is another resource\. Nothing was held/,
+        /^The payment is for .*\/haiku, which is a different resource\. Nothing was held/,
       );
       expect([other.status, await other.json()]).toEqual([409, { error }]);
       expect([runs(id), await holdsBy(scene, buyer.address)]).toEqual([1, 1]);

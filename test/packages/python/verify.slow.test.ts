@@ -270,7 +270,7 @@ describe.skipIf(home === null)("the Python verifier", async () => {
     const refused: readonly (readonly [RegExp, string, object])[] = [
       [/differ in verdict/, good, { ...RECORD, verdict: "fail" }],
       [/it is about "c1"/, good, { ...RECORD, id: "c2" }],
-      [/another one/, await logOf(6).proof(3), RECORD],
+      [/a different one/, await logOf(6).proof(3), RECORD],
       [/names the index 1/, await logOf(6, { 2: entry(1) }).proof(2), RECORD],
       [/unknown_key/, await logOf(6, { 2: entry(2, {}, sign(RECORD, STRANGER)) }).proof(2), RECORD],
       [/does not know/, await logOf(6, { 2: entry(2, { type: "draft" }) }).proof(2), RECORD],

@@ -1,4 +1,4 @@
-"""What a signed document states, and about whom."""
+"""Claims of signed documents, and their subjects."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ class Claims:
 
     #: ``wallet``, ``seller``, ``certificate``, ``verdict``, ``evaluation``, ``settlement``, ``log`` or ``unknown``
     kind: str
-    #: The one wallet that it is about, in lower case.
+    #: The one wallet that the document is about, in lowercase; None if it is about several or none.
     wallet: str | None
     about: str
-    #: In a few words, such as ``not verified: FAIL in scam``.
+    #: The result in a few words, such as ``not verified: FAIL in scam``.
     summary: str
     details: tuple[str, ...] = ()
 
 
 def claims_of(document: JsonObject) -> Claims:
-    """Read the claims of a document. It decides nothing: pass the ``document`` of a report with a valid signature."""
+    """Read the claims of a document.
+
+    Does not check the signature: pass the ``document`` of a report whose signature is valid.
+    """
     kind = document.get("type")
     types = kind if isinstance(kind, list) else [kind]
     for name, read in _READERS.items():
@@ -35,7 +38,7 @@ def claims_of(document: JsonObject) -> Claims:
 
 
 def standing_of(subject: JsonObject) -> str:
-    """``verified``, or why a wallet or seller is not, by its credential's subject or its verification record."""
+    """Return ``verified``, or the reason why a wallet or seller is not, from its credential's subject or its record."""
     if subject.get("verified") is True:
         test = subject.get("test_network")
         return "verified" if test is None else f"verified on the test network {_plain(test)} only"
@@ -80,7 +83,7 @@ def _of_certificate(subject: JsonObject) -> Claims:
         _address(wallet),
         f"wallet {_plain(wallet)}",
         f"{result} in {_plain(subject.get('product'))}",
-        (f"certificate {certificate}: one test run, which does not say whether the wallet is verified",),
+        (f"certificate {certificate}: one test run, which does not show whether the wallet is verified",),
     )
 
 
@@ -91,7 +94,7 @@ def _of_seller_certificate(document: JsonObject) -> Claims:
         None,
         f"seller {_plain(document.get('origin'))}{'' if prefix == '/' else _plain(prefix)}",
         f"{_plain(document.get('verdict')).upper()} in an exam",
-        (f"certificate {_plain(document.get('id'))}: one exam, which does not say whether the seller is verified",),
+        (f"certificate {_plain(document.get('id'))}: one exam, which does not show whether the seller is verified",),
     )
 
 
@@ -109,7 +112,7 @@ def _of_verdict(document: JsonObject) -> Claims:
             details.append(f"{role} {_plain(parties[role].get('wallet'))}, as the claim names it")
     if earlier is not None:
         details.append(f"it supersedes the verdict {_plain(earlier)}")
-    details.append(f"a correction would supersede it: {_plain(document.get('verdict_url'))} says whether there is one")
+    details.append(f"a correction would supersede it: see {_plain(document.get('verdict_url'))}")
     return Claims(
         "verdict",
         None,
@@ -138,12 +141,12 @@ def _of_settlement(document: JsonObject) -> Claims:
         "settlement",
         _address(order.get("from")),
         f"the authorization of {payer} to pay {value} atomic USDC to {payee} on {_plain(outcome.get('network'))}",
-        f"{_plain(outcome.get('status'))}{', for good' if outcome.get('final') is True else ''}",
+        f"{_plain(outcome.get('status'))}{', final' if outcome.get('final') is True else ''}",
         (f"nonce {_plain(order.get('nonce'))}",),
     )
 
 
-#: By the document's type.
+#: Readers by document type.
 _READERS: dict[str, Callable[[JsonObject], Claims]] = {
     "AgentPaymentCredential": _of_wallet,
     "SellerCredential": _of_seller,
@@ -153,8 +156,8 @@ _READERS: dict[str, Callable[[JsonObject], Claims]] = {
     "SettlementStatement": _of_settlement,
     "IssuedCertificate": lambda document: _of_certificate({**document, "result": document.get("verdict")}),
     "IssuedSellerCertificate": _of_seller_certificate,
-    "ReversedCertificate": _mark("reversed: it counts for nothing"),
-    "CorrectedSellerCertificate": _mark("corrected: it counts for nothing"),
+    "ReversedCertificate": _mark("reversed, so it no longer counts"),
+    "CorrectedSellerCertificate": _mark("corrected, so it no longer counts"),
     "PublishedProof": _mark("the proof of its FAIL is published"),
 }
 
@@ -168,5 +171,5 @@ def _address(value: object) -> str | None:
 
 
 def _plain(value: object) -> str:
-    """A word as it is; everything else is quoted."""
+    """Return a plain word unchanged; quote anything else."""
     return value if isinstance(value, str) and re.fullmatch(r"[\w.:/-]{1,200}", value, re.ASCII) else quote(value)

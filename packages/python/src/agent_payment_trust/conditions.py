@@ -9,7 +9,7 @@ from .strict_json import jcs, parse_unsigned_json
 
 
 def claim_sha256(source: str | bytes) -> str:
-    """``conditions_sha256``: SHA-256 of the RFC 8785 form of a claim's ``{category, conditions}``, in hex.
+    """Return ``conditions_sha256``: the SHA-256 of the RFC 8785 form of a claim's ``{category, conditions}``, in hex.
 
     :raises InputError: if the source is not a claim
     """

@@ -15,7 +15,7 @@ from .times import Freshness, freshness
 
 @dataclass(frozen=True)
 class Signature:
-    """Who signed, if ``valid``; otherwise a stable ``code`` and a reason for people."""
+    """The signer, if ``valid``; otherwise a stable ``code`` and a reason for people."""
 
     valid: bool
     issuer: str | None = None
@@ -29,11 +29,11 @@ class Signature:
 class Report:
     """The result of a check."""
 
-    #: Signed by a trusted key, and neither expired nor not yet valid.
+    #: Whether it is signed by a trusted key and currently valid.
     valid: bool
     signature: Signature
     freshness: Freshness
-    #: The document once its signature is valid: read from here, never from the text again.
+    #: The document, once its signature is valid: read it from here, never from the text again.
     document: JsonObject | None
 
 
@@ -43,9 +43,9 @@ def verify_document(
     """Check a signed document: its ``jws`` and its ``proofValue``, both with the key that its proof names.
 
     :param source: the text or bytes as received; a parsed object would hide duplicate members
-    :param issuer: the origin or ``did:web`` identifier that must have signed; any holder of a key if left out
-    :param at: when to judge freshness; now if left out
-    :raises InputError: if ``issuer`` is not one; everything that is wrong with the document is in the report
+    :param issuer: the origin or ``did:web`` identifier of the expected signer; any holder of a key if omitted
+    :param at: the time to judge freshness at; now if omitted
+    :raises InputError: if ``issuer`` is invalid; faults of the document are in the report
     """
     expected = None if issuer is None else parse_issuer(issuer).did
     try:

@@ -11,7 +11,7 @@ _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def from_base64(text: str) -> bytes | None:
-    """The bytes (RFC 4648, section 4), or None: other encodings of the same bytes are refused."""
+    """Return the bytes (RFC 4648, section 4), or None: other encodings of the same bytes are refused."""
     return base64.b64decode(text) if _BASE64.fullmatch(text) else None
 
 
@@ -20,7 +20,7 @@ def to_base64(data: bytes) -> str:
 
 
 def from_base64url(text: str) -> bytes | None:
-    """The bytes of unpadded base64url, or None for empty text and other encodings of the same bytes."""
+    """Return the bytes of unpadded base64url, or None for empty text and other encodings of the same bytes."""
     if text == "" or not _BASE64URL.fullmatch(text):
         return None
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
@@ -31,7 +31,7 @@ def to_base64url(data: bytes) -> str:
 
 
 def from_base58(text: str, length: int) -> bytes | None:
-    """The bytes of base58btc, or None if the text is not valid or does not have ``length`` bytes."""
+    """Return the bytes of base58btc, or None if the text is invalid or does not have ``length`` bytes."""
     if len(text) > length * 1.4 + 1:
         return None
     value = 0

@@ -16,10 +16,10 @@ class Refusal(Exception):
 
 
 class InputError(Exception):
-    """The caller's mistake: a key set, issuer, or address that is invalid or cannot be read."""
+    """A mistake of the caller: a key set, issuer, or address that is invalid or cannot be read."""
 
 
 def quote(value: object) -> str:
-    """Untrusted data, shortened and safe to print on a terminal."""
+    """Return untrusted data, truncated and safe to print on a terminal."""
     text = "nothing" if value is None else json.dumps(value, separators=(",", ":"), default=str)
     return re.sub(r"[^\x20-\x7e]", lambda match: f"\\u{ord(match[0]):04x}", text[:120])

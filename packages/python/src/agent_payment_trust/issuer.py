@@ -24,9 +24,9 @@ class Issuer:
 
 
 def parse_issuer(text: str) -> Issuer:
-    """An issuer by its origin (``https://trust.example``) or its identifier (``did:web:trust.example``).
+    """Parse an issuer from its origin (``https://trust.example``) or its identifier (``did:web:trust.example``).
 
-    Plain http is only for ``localhost``.
+    Plain http is allowed for ``localhost`` only.
 
     :raises InputError: for anything else
     """
@@ -40,7 +40,7 @@ def parse_issuer(text: str) -> Issuer:
 
 
 def issuer_of_did(did: str) -> Issuer | None:
-    """The issuer that a ``did:web`` identifier without a path names, or None."""
+    """Return the issuer that a ``did:web`` identifier without a path names, or None."""
     match = _DID_WEB.fullmatch(did)
     if match is None:
         return None
@@ -52,7 +52,7 @@ def issuer_of_did(did: str) -> Issuer | None:
 
 
 def origin_of(url: str) -> str | None:
-    """The origin of an http URL without a user, in lower case and without a default port, or None."""
+    """Return the origin of an http URL without a user, in lowercase and without a default port, or None."""
     try:
         parts = urlsplit(url)
         port = parts.port

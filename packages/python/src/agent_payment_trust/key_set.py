@@ -15,13 +15,13 @@ KeySet: TypeAlias = Mapping[str, Ed25519PublicKey]
 
 
 def parse_key_set(source: str | bytes) -> KeySet:
-    """The Ed25519 signing keys of a JWK Set; keys of other kinds or uses are ignored.
+    """Return the Ed25519 signing keys of a JWK Set; keys of other types or uses are ignored.
 
-    :raises InputError: if it is not a key set, holds a private key, names a key ID twice, or has no such key
+    :raises InputError: if it is not a key set, contains a private key, repeats a key ID, or has no Ed25519 key
     """
     keys = _parse(source).get("keys")
     if not isinstance(keys, list):
-        raise InputError("the key set is not a JWK Set: it has no array named keys")
+        raise InputError("the key set is not a JWK Set with an array named keys")
     found: dict[str, Ed25519PublicKey] = {}
     for jwk in keys:
         if not isinstance(jwk, dict) or not _is_ours(jwk):
@@ -47,7 +47,7 @@ def _parse(source: str | bytes) -> JsonObject:
         raise InputError(f"the key set cannot be read: {refusal.reason}") from None
     if isinstance(value, dict):
         return value
-    raise InputError("the key set is not a JWK Set: it is not a JSON object")
+    raise InputError("the key set is not a JSON object")
 
 
 def _is_ours(jwk: JsonObject) -> bool:

@@ -15,7 +15,7 @@ from .issuer import Issuer, issuer_of_did
 from .strict_json import Json, JsonObject, jcs, parse_strict_json
 from .times import parse_time
 
-#: A proof has exactly these members: one that is not known here could change what the proof means.
+#: A proof has exactly these members: one unknown here could change its meaning.
 _MEMBERS = frozenset(
     ["@context", "type", "cryptosuite", "created", "verificationMethod", "proofPurpose", "jws", "proofValue"]
 )
@@ -37,7 +37,7 @@ class Proof:
 
 
 def read_proof(document: JsonObject) -> Proof:
-    """The proof of a document, in the only form that the service writes.
+    """Return the proof of a document, in the only form that the service writes.
 
     :raises Refusal: ``malformed_document``, ``malformed_proof``, or ``issuer_mismatch``
     """
@@ -70,16 +70,16 @@ def read_proof(document: JsonObject) -> Proof:
 
 @dataclass(frozen=True)
 class DetachedJws:
-    """A detached JWS (RFC 7515, appendix F) of which only the form has been checked."""
+    """A detached JWS (RFC 7515, appendix F); only its form has been checked."""
 
     protected: str
     signature: bytes
 
 
 def read_jws(jws: str, expected_kid: str) -> DetachedJws:
-    """Take ``header..signature`` apart. The header is exactly ``alg`` EdDSA and ``kid``.
+    """Split ``header..signature``. The header has exactly ``alg`` EdDSA and ``kid``.
 
-    :raises Refusal: for every other algorithm and every extension
+    :raises Refusal: for any other algorithm, and for any extension
     """
     parts = jws.split(".")
     if len(parts) != 3:
@@ -95,12 +95,12 @@ def read_jws(jws: str, expected_kid: str) -> DetachedJws:
 
 
 def jws_holds(jws: DetachedJws, canonical: bytes, key: Ed25519PublicKey) -> bool:
-    """Whether the JWS signs the canonical document: Ed25519 over ``header.payload`` (RFC 8037)."""
+    """Return whether the JWS signs the canonical document: Ed25519 over ``header.payload`` (RFC 8037)."""
     return _holds(key, jws.signature, f"{jws.protected}.{to_base64url(canonical)}".encode("ascii"))
 
 
 def proof_value_holds(proof: Proof, canonical: bytes, key: Ed25519PublicKey) -> bool:
-    """Whether ``proofValue`` signs the proof's options and the canonical document (W3C ``eddsa-jcs-2022``)."""
+    """Return whether ``proofValue`` signs the proof's options and the canonical document (W3C ``eddsa-jcs-2022``)."""
     data = hashlib.sha256(jcs(proof.options)).digest() + hashlib.sha256(canonical).digest()
     return _holds(key, proof.proof_value, data)
 

@@ -1,4 +1,4 @@
-"""What a program can require of a document besides a valid signature."""
+"""Requirements on a document, in addition to a valid signature."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ REQUIREMENTS = ("verified", *CAPABILITIES)
 
 
 def parse_requirements(text: str) -> tuple[str, ...]:
-    """Read requirements from a text such as ``verified,can_pay``.
+    """Parse requirements from a text such as ``verified,can_pay``.
 
-    :raises InputError: for a name that is not a requirement
+    :raises InputError: for an unknown name
     """
     names = tuple(name.strip() for name in text.split(","))
     for name in names:
@@ -30,7 +30,7 @@ def parse_requirements(text: str) -> tuple[str, ...]:
 def unmet(
     subject: JsonObject, required: Sequence[str], at: datetime, network: str | None = None
 ) -> tuple[str, ...]:
-    """Which requirements a credential's subject, or a verification record, does not state.
+    """Return the requirements that a credential's subject, or a verification record, does not meet.
 
     A record of a test network counts only for a wallet that pays on that network (CAIP-2).
     """
@@ -48,18 +48,18 @@ def unmet(
 def shortcomings(
     document: JsonObject, claims: Claims, required: Sequence[str], *, wallet: str | None = None, at: datetime
 ) -> tuple[str, ...]:
-    """Why a document does not meet a requirement, one sentence each; empty if it does.
+    """Return the reasons why a document does not meet the requirements, one sentence each; empty if it does.
 
-    Only the credential of a wallet or a seller states whether its subject is verified. A certificate, a verdict, and
-    every other document meet no requirement.
+    Only the credential of a wallet or a seller states whether its subject is verified. A certificate, a verdict, or any
+    other document meets no requirement.
     """
-    is_standing = claims.kind in ("wallet", "seller")
+    is_credential = claims.kind in ("wallet", "seller")
     subject = document.get("credentialSubject")
-    lacking = unmet(subject if is_standing and isinstance(subject, dict) else {}, required, at)
+    lacking = unmet(subject if is_credential and isinstance(subject, dict) else {}, required, at)
 
     def why(name: str) -> str:
-        if not is_standing:
-            return f"{name} is required, and only a wallet's or a seller's credential can say that"
+        if not is_credential:
+            return f"{name} is required, and only a wallet's or a seller's credential can state it"
         return claims.summary if name == "verified" else f"no fresh PASS for {name}"
 
     is_other = wallet is not None and wallet.lower() != claims.wallet

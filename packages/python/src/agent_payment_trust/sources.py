@@ -20,7 +20,7 @@ def is_url(source: str) -> bool:
 
 
 def read_source(source: str) -> bytes:
-    """The bytes of a file, of an address, or, for ``-``, of standard input.
+    """Return the bytes of a file, of an address, or, for ``-``, of standard input.
 
     :raises InputError: if it cannot be read
     """
@@ -33,9 +33,9 @@ def read_source(source: str) -> bytes:
 
 
 def fetch(url: str, timeout: float = _TIMEOUT_SECONDS) -> bytes:
-    """The body at an https address (http only on this machine): at most 1 MiB, without redirects.
+    """Fetch the body at an https address (http only on this machine): at most 1 MiB, without redirects.
 
-    :param timeout: in seconds, for all of it
+    :param timeout: in seconds, for the whole request
 
     :raises InputError: if it cannot be read
     """
@@ -59,7 +59,7 @@ def fetch(url: str, timeout: float = _TIMEOUT_SECONDS) -> bytes:
                 if len(body) > _MAX_BYTES:
                     raise InputError(f"{quote(url)} cannot be read: more than 1 MiB")
                 if time.monotonic() > until:
-                    raise InputError(f"{quote(url)} cannot be read: it took more than {timeout:g} seconds")
+                    raise InputError(f"{quote(url)} cannot be read within {timeout:g} seconds")
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise InputError(f"{quote(url)} cannot be read: {type(error).__name__} {quote(str(error))}") from None
     return bytes(body)

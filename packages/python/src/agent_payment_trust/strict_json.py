@@ -1,4 +1,4 @@
-"""JSON that every program reads alike, and its canonical form (RFC 8785)."""
+"""JSON that every program reads the same way, and its canonical form (RFC 8785)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _SIGNED_NUMBERS = "not strict JSON: a signed number must be a whole number of at
 
 
 def parse_strict_json(source: str | bytes) -> Json:
-    """Read JSON as signed documents have it.
+    """Parse JSON in the form of signed documents.
 
-    Refuses duplicate members, fractions, numbers over 53 bits, unpaired surrogates, a byte order mark, and more than
-    64 levels.
+    Refuses repeated members, fractions, numbers over 53 bits, unpaired surrogates, a byte order mark, and more than 64
+    levels.
 
     :raises Refusal: ``malformed_json`` or ``duplicate_key``
     """
@@ -31,7 +31,7 @@ def parse_strict_json(source: str | bytes) -> Json:
 
 
 def parse_unsigned_json(source: str | bytes) -> Json:
-    """Read the same JSON with any number that a double holds.
+    """Parse the same JSON with any number that a double can represent.
 
     :raises Refusal: ``malformed_json`` or ``duplicate_key``
     """
@@ -39,7 +39,7 @@ def parse_unsigned_json(source: str | bytes) -> Json:
 
 
 def jcs(value: Json) -> bytes:
-    """The RFC 8785 form of parsed JSON."""
+    """Return the RFC 8785 form of parsed JSON."""
     return rfc8785.dumps(value)
 
 

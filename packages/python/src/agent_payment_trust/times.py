@@ -1,4 +1,4 @@
-"""Times as documents state them, and whether a document is fresh."""
+"""Times in documents, and the freshness of a document."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .errors import Refusal
 from .strict_json import JsonObject
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,3})?Z", re.ASCII)
-#: How far the clocks of issuer and verifier may differ at the start of a document's validity.
+#: The allowed difference between the clocks of issuer and verifier at the start of a document's validity.
 _SKEW = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
 class Freshness:
-    """What a document states about its own validity period. ``unknown`` means that its signature is not valid."""
+    """The validity period that a document states. ``unknown`` means that its signature is not valid."""
 
     state: Literal["unknown", "not_yet_valid", "no_expiry", "current", "expired"]
     from_: str | None = None
@@ -25,7 +25,7 @@ class Freshness:
 
 
 def parse_time(text: object) -> datetime | None:
-    """A UTC time like ``2026-11-21T09:30:00Z``, or None."""
+    """Parse a UTC time like ``2026-11-21T09:30:00Z``, or return None."""
     if not isinstance(text, str) or not _TIME.fullmatch(text):
         return None
     whole, _, fraction = text[:-1].partition(".")
@@ -37,7 +37,7 @@ def parse_time(text: object) -> datetime | None:
 
 
 def freshness(document: JsonObject, created: str, at: datetime) -> Freshness:
-    """Judge a document: valid from ``validFrom``, or from when it was signed, up to but not including ``validUntil``.
+    """Judge a document that is valid from ``validFrom`` (or its signing) until ``validUntil``, exclusive.
 
     :raises Refusal: ``malformed_document``
     """

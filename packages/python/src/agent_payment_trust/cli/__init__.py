@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from ..errors import InputError
 from . import conditions, document, log, offer_receipt
 
-USAGE = """Checks what an Agent Payment Trust Service, or an x402 seller, has signed.
+USAGE = """Checks documents signed by an Agent Payment Trust Service or by an x402 seller.
 
   agent-payment-trust [document] <file | URL | ->   checks a signed credential, verdict or certificate
   agent-payment-trust conditions <file | URL | ->   computes the conditions_sha256 of a delivery claim

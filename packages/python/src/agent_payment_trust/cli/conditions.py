@@ -42,4 +42,4 @@ def _stated(source: bytes) -> str:
     stated = document.get("conditions_sha256") if isinstance(document, dict) else None
     if isinstance(stated, str):
         return stated
-    raise InputError("The verdict is not valid: it has no conditions_sha256.")
+    raise InputError("The verdict is not valid: conditions_sha256 is missing.")

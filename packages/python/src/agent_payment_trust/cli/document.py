@@ -76,7 +76,7 @@ def _as_text(report: Report, claims: Claims | None, lacking: Sequence[str], trus
     if claims is not None:
         lines.append(f"  about      {claims.about}")
         if summary and not in_first:
-            lines.append(f"  {'says' if report.valid else 'said'}       {summary}")
+            lines.append(f"  {'result ' if report.valid else 'claimed'}    {summary}")
         lines += [f"             {detail}" for detail in claims.details]
     lines.append(f"  trusted    {trust.keys_from}: {trust.because}")
     return "\n".join(lines)

@@ -24,7 +24,7 @@ def run(args: Sequence[str]) -> int:
     )
     parser.add_argument("source", help="the record's JSON: a file, a URL, or -")
     parser.add_argument("--proof", required=True, metavar="FILE", help="the record's .tlog-proof")
-    parser.add_argument("--policy", required=True, metavar="FILE", help="which log and which witnesses to trust")
+    parser.add_argument("--policy", required=True, metavar="FILE", help="the log and witnesses to trust")
     add_trust_options(parser)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     options = parser.parse_args(args)
@@ -46,7 +46,7 @@ def _read_policy(source: str) -> Policy:
 def _as_text(report: LoggedReport, record: bytes) -> str:
     if not report.valid or report.claims is None:
         return f"NOT VALID ({report.code}): {report.reason}"
-    # The log chooses ids.
+    # The log chooses the ids, so they are untrusted.
     record_id = quote(report.id).strip('"')
     names = ", ".join(f"{name} on {_date(seconds)}" for name, seconds in report.witnesses.items())
     lines = [
@@ -54,23 +54,23 @@ def _as_text(report: LoggedReport, record: bytes) -> str:
         f"  about      {report.claims.about}",
     ]
     if report.claims.summary:
-        lines.append(f"  says       {report.claims.summary}")
+        lines.append(f"  result     {report.claims.summary}")
     lines += _since(record)
     lines += [
         f"  signed     by {report.issuer}",
         f"  tree       {report.size} {'entry' if report.size == 1 else 'entries'}",
-        f"  witnessed  {names or 'by nobody; the policy asks for nobody'}",
+        f"  witnessed  {names or 'not witnessed; the policy requires no witness'}",
     ]
     return "\n".join(lines)
 
 
 def _since(record: bytes) -> list[str]:
-    """What has happened to the record since it was logged: the proof of the first entry stays valid."""
+    """Report a later change of the record. The proof of the original entry is valid all the same."""
     document = parse_unsigned_json(record)
     marks = [name for name in ("reversed", "corrected", "expired") if document.get(name) is True]
     if not marks:
         return []
-    return [f"  since      the record says that it is {' and '.join(marks)}, so it does not count"]
+    return [f"  since      the record is marked {' and '.join(marks)}, so it no longer counts"]
 
 
 def _date(seconds: int) -> str:

@@ -20,21 +20,21 @@ from ..sources import fetch, read_source
 from ..strict_json import Json, JsonObject, parse_unsigned_json
 
 _TERMS = ("scheme", "network", "asset", "payTo", "amount")
-#: Version 1 of x402 names networks by a key, and what is signed by CAIP-2.
+#: Version 1 of x402 names networks by a key, signed payloads by CAIP-2.
 _NETWORKS = {"base": "eip155:8453", "base-sepolia": "eip155:84532"}
 
 
 @dataclass(frozen=True)
 class _Found:
     signed: Json
-    #: What its surroundings state, which it must state too.
+    #: Members of the surrounding message that the signed payload must match.
     members: dict[str, Any] = field(default_factory=dict)
 
 
 def run_offer(args: Sequence[str]) -> int:
     """Check the signed offers of a 402. Returns 0 or 1."""
     parser = _parser("offer", "Checks the signed offers of a 402.")
-    parser.add_argument("--at", metavar="SECONDS", help="when the offer must hold, in Unix seconds; default now")
+    parser.add_argument("--at", metavar="SECONDS", help="when the offer must be valid, in Unix seconds; default now")
     options = parser.parse_args(args)
     if options.at is not None and not re.fullmatch(r"[0-9]{1,12}", options.at):
         raise InputError(f"--at {quote(options.at)} is not a time in Unix seconds")
@@ -47,12 +47,12 @@ def run_receipt(args: Sequence[str]) -> int:
     """Check the signed receipt of a payment. Returns 0 or 1."""
     parser = _parser("receipt", "Checks the signed receipt of a payment.")
     parser.add_argument("--offer", metavar="FILE", help="the 402 that was paid; its offers are checked too")
-    parser.add_argument("--pay-to", metavar="0x…", help="the account that was to be paid")
+    parser.add_argument("--pay-to", metavar="0x…", help="the payee, who must have signed")
     options = parser.parse_args(args)
     if options.pay_to is not None and not re.fullmatch(r"0x[0-9a-fA-F]{40}", options.pay_to):
         raise InputError(f"--pay-to {quote(options.pay_to)} is not an address")
     receipt = _receipt_in(_read(options.source))
-    # Only the signature of an offer counts; when it ended does not matter once it was paid.
+    # An offer counts by its signature alone; it may have expired after it was paid.
     offers = [] if options.offer is None else _offers_for(receipt, _offers_in(_read(options.offer)))
     paired: Sequence[_Found | None] = offers or [None]
     checked = [_pair(receipt, offer, options.did, options.pay_to) for offer in paired]
@@ -83,18 +83,18 @@ def _parser(name: str, description: str) -> ArgumentParser:
     parser.add_argument(
         "source", help="the value of PAYMENT-REQUIRED or PAYMENT-RESPONSE, in base64 or decoded: a file, a URL, or -"
     )
-    parser.add_argument("--did", metavar="FILE", help="the seller's DID document; default: of the resource's host")
+    parser.add_argument("--did", metavar="FILE", help="the seller's DID document; default: from the resource's host")
     parser.add_argument("--json", action="store_true", help="print the reports as JSON")
     return parser
 
 
 def _read(source: str) -> JsonObject:
-    """JSON, or JSON in base64 as a header carries it."""
+    """Read JSON, or JSON in base64 as in a header."""
     text = read_source(source).strip()
     try:
         value = parse_unsigned_json(text if text.startswith(b"{") else base64.b64decode(text))
     except (Refusal, binascii.Error) as error:
-        raise InputError(f"The source is neither JSON nor a header in base64: {error}.") from None
+        raise InputError(f"The source is not JSON or a base64 header: {error}.") from None
     if isinstance(value, dict):
         return value
     raise InputError(f"{quote(source)} is not a JSON object.")
@@ -108,13 +108,13 @@ def _info_of(value: JsonObject) -> JsonObject:
 
 
 def _offers_in(value: JsonObject) -> list[_Found]:
-    """The offers of a 402, each with the terms that it is for; or the one offer that the text is."""
+    """Return the offers of a 402, each with the terms that it is for, or a single offer."""
     if "format" in value:
         return [_Found(value)]
     offers = _info_of(value).get("offers")
     if not isinstance(offers, list) or not offers:
         raise InputError("No signed offer was found: expected extensions.offer-receipt.info.offers.")
-    # The body of a 402 has the offers that its header has no room for, without the terms that they are for.
+    # The body of a 402 has the offers that do not fit in its header, without the terms that they are for.
     if value.get("x402Version") == 1:
         return [_Found(signed) for signed in offers]
     accepts, resource = value.get("accepts"), value.get("resource")
@@ -124,7 +124,7 @@ def _offers_in(value: JsonObject) -> list[_Found]:
 
 
 def _terms_of(signed: Json, accepts: list[Json]) -> JsonObject:
-    """The entry of ``accepts`` that an offer names by its place; or the one with the same values, or the first."""
+    """Return the entry of ``accepts`` that an offer names by index, else the first that matches, else the first."""
     if isinstance(signed, dict) and "acceptIndex" in signed:
         index = signed["acceptIndex"]
         named = accepts[index] if type(index) is int and 0 <= index < len(accepts) else None
@@ -143,14 +143,14 @@ def _comparable(terms: JsonObject) -> dict[str, Any]:
 
 
 def _offers_for(receipt: _Found, offers: list[_Found]) -> list[_Found]:
-    """The offers that a receipt can be for: those of its network, or all if there is none."""
+    """Return the offers that a receipt can be for: the ones on its network, or all if none is."""
     network = read_statement("receipt", receipt.signed).payload["network"]
     same = [one for one in offers if read_statement("offer", one.signed).payload["network"] == network]
     return same or offers
 
 
 def _receipt_in(value: JsonObject) -> _Found:
-    """The receipt of a PAYMENT-RESPONSE, with what that states; or the one receipt that the text is."""
+    """Return the receipt of a PAYMENT-RESPONSE with the response's own statements, or a single receipt."""
     if "format" in value:
         return _Found(value)
     info = _info_of(value)
@@ -175,7 +175,7 @@ def _report(reports: Sequence[SignedReport], as_json: bool) -> int:
 
 
 def _as_text(report: SignedReport) -> str:
-    word = "valid" if report.valid else "GENUINE, BUT OVER" if report.genuine else "NOT VALID"
+    word = "valid" if report.valid else "GENUINE, BUT EXPIRED" if report.genuine else "NOT VALID"
     lines = [f"{word}: {quote(report.payload['resourceUrl'])}"]
     lines += [f"  {name.ljust(12)} {quote(value)}" for name, value in report.payload.items()]
     lines += [f"  {'yes' if check.holds else 'NO '}  {check.statement}" for check in report.checks]

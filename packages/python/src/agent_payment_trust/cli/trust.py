@@ -1,4 +1,4 @@
-"""Whose keys a command trusts."""
+"""The keys that a command trusts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..times import parse_time
 @dataclass(frozen=True)
 class Trust:
     keys: KeySet
-    #: The ``did:web`` identifier that must have signed; None for any holder of a key.
+    #: The ``did:web`` identifier of the expected signer; None for any holder of a key.
     issuer: str | None
     at: datetime | None
     keys_from: str
-    #: Why the keys are trusted.
+    #: The reason why the keys are trusted.
     because: str
 
 
@@ -31,7 +31,7 @@ def add_trust_options(parser: ArgumentParser) -> None:
 
 
 def read_trust(options: Namespace) -> Trust:
-    """The keys of ``--jwks``, or else those of ``--issuer`` or of the origin that the source is read from.
+    """Read the keys of ``--jwks``, else of ``--issuer``, else of the origin that served the source.
 
     :raises InputError: if none is given, or the keys cannot be read
     """
@@ -48,7 +48,7 @@ def read_trust(options: Namespace) -> Trust:
         own = parse_issuer(origin_of(options.source) or options.source)
         return _fetched(own, at, "the document was read from this origin")
     raise InputError(
-        "Whose document should this be? A document that names its own issuer proves nothing; add --issuer or --jwks."
+        "Which issuer do you expect? A document that names its own issuer proves nothing; add --issuer or --jwks."
     )
 
 

@@ -1,5 +1,6 @@
-"""Buy from and sell through the service's escrow. Needs the extra ``escrow``; a seller also needs FastAPI
-or Flask.
+"""Buy from and sell through the service's escrow.
+
+Needs the extra ``escrow``; a seller also needs FastAPI or Flask.
 
 A seller uses ``agent_payment_trust.escrow.fastapi.escrowed`` or ``agent_payment_trust.escrow.flask.escrowed``.
 """

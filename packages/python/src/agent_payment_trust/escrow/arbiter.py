@@ -20,10 +20,10 @@ _Answer = Ending | Literal["pending", "refused"]
 logger = logging.getLogger("agent_payment_trust.escrow")
 
 _TIMEOUT_SECONDS = 30
-#: How long a buyer waits for the decision.
+#: The time that a buyer waits for the decision.
 _DECISION_WITHIN_SECONDS = 5
 _LONGEST_RETRY_SECONDS = 60
-#: Too early or too often: the same request may be accepted later.
+#: Statuses for requests that come too early or too often, and may be accepted later.
 _PASSING = (404, 408, 425, 429)
 
 
@@ -37,10 +37,11 @@ class Arbiter:
         self._tasks: dict[bytes, asyncio.Task[None]] = {}
 
     async def decide(self, payment: Payment, delivery: Delivery) -> _Answer:
-        """Forward a delivery and wait at most 5 seconds. If it is still pending, retry in the background until the
-        arbiter decides or no release is possible any more.
+        """Forward a delivery and wait at most 5 seconds.
 
-        ``ended`` means that the merchant is not paid for it, and ``refused`` that it is not now.
+        If it is still pending, retry in the background until the arbiter decides or no release is possible.
+
+        ``ended`` means that the merchant is not paid for it, and ``refused`` that it is not paid now.
         """
         first = asyncio.create_task(self._attempt(payment, delivery))
         done, _ = await asyncio.wait([first], timeout=_DECISION_WITHIN_SECONDS)
@@ -67,7 +68,7 @@ class Arbiter:
             logger.exception("The decision on payment 0x%s could not be stored: %s", payment_id.hex(), ending)
 
     async def _is_decided(self, payment_id: bytes) -> bool:
-        """Whether another process has the arbiter's decision."""
+        """Return whether another process has the arbiter's decision."""
         try:
             kept = await self._store.get(payment_id)
         except Exception:
@@ -87,7 +88,7 @@ class Arbiter:
         if response.is_success and (decision == "release" or decision == "refund"):
             await self._record(payment.id, decision)
             return "release" if decision == "release" else "refund"
-        logger.warning("The arbiter answered %s for 0x%s: %s", response.status_code, payment.id.hex(), response.text)
+        logger.warning("The arbiter returned %s for 0x%s: %s", response.status_code, payment.id.hex(), response.text)
         if code == "escrow_over":
             await self._record(payment.id, "ended")
             return "ended"

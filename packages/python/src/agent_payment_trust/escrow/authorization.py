@@ -20,7 +20,7 @@ TYPES = {
 
 
 def message_of(info: PaymentInfo, collector: str, nonce: bytes) -> dict[str, Any]:
-    """What the payer signs over to the collector, which alone can redeem it."""
+    """Return the authorization for the payer to sign over to the collector, which alone can redeem it."""
     return {
         "from": info.payer,
         "to": collector,

@@ -1,4 +1,4 @@
-"""Everything that a seller reads from the chain and sends to it."""
+"""All reads from the chain, and all transactions, of a seller."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _STATUSES: tuple[Status, ...] = ("none", "held", "released", "refunded")
 
 _ATTEMPTS = 6
 _MINED_WITHIN_SECONDS = 60
-#: What a hold may use: an account takes up to 178,000, a wallet's contract that checks its signature little more.
+#: The gas limit of a hold: an account uses up to 178,000, a contract wallet that checks its signature slightly more.
 _HOLD_GAS = 250_000
-#: The least that an authorization must still be valid for, in seconds: what a hold needs to be mined.
+#: The remaining validity that an authorization needs for the hold to be mined, in seconds.
 _LEAST_SECONDS_VALID = 6
-#: What a transfer may use: one takes up to 100,000, a wallet's contract that checks its signature more.
+#: The gas limit of a transfer, which uses up to 100,000, or more for a contract wallet that checks its signature.
 _TRANSFER_GAS = 250_000
-#: More than the lifetime of an authorization; nodes limit what one search may cover.
+#: More than the lifetime of an authorization; nodes limit the range of one search.
 _SEARCHED_BLOCKS = 1_000
-#: What common nodes search at a time, and how far back to look: 11 days on Base.
+#: The number of blocks that common nodes search per request, and the number of requests: 11 days on Base.
 _BLOCKS_A_REQUEST, _MOST_REQUESTS = 10_000, 50
 _DELIVERY_DOMAIN = ("Agent Payment Trust Delivery", "1")
 _ERC_1271_VALID = bytes.fromhex("1626ba7e")
@@ -66,7 +66,7 @@ _ERRORS = {
         "PaymentAlreadyCollected(bytes32)",
     )
 }
-#: What contracts answer for a payment that somebody else has just held.
+#: The contracts' errors for a payment that someone else has just held.
 _HELD_MEANWHILE = ("WrongStatus", "PaymentAlreadyCollected")
 
 
@@ -127,7 +127,7 @@ class Held:
 
     transaction: str
     refundable_from: int
-    #: Whether this call has just made it.
+    #: Whether this call made it.
     is_own: bool
 
 
@@ -139,7 +139,7 @@ class NotHeld:
     why: str = ""
 
 
-#: One sender at a time for each account, so that two transactions never use the same nonce.
+#: One sender at a time per account, so that two transactions never use the same nonce.
 _sending: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
@@ -152,9 +152,11 @@ class Chain:
         self._sending = _sending.setdefault(account.address, asyncio.Lock())
 
     async def read_escrows(self, arbiter_url: str) -> list[EscrowFacts]:
-        """The contracts that the service arbitrates on this chain, at most one per scheme; stock clients' first.
+        """Read the contracts that the service arbitrates on this chain, at most one per scheme.
 
-        :raises Exception: if the service or the node does not answer, or the service arbitrates none here
+        The ones that stock clients can pay come first.
+
+        :raises Exception: if the service or the node does not respond, or the service arbitrates none here
         """
         chain_id = await self._web3.eth.chain_id
         url = f"{arbiter_url}/escrow"
@@ -180,7 +182,7 @@ class Chain:
             custody = await contract.functions.ESCROW().call()
             collector = await contract.functions.COLLECTOR().call()
         except Web3Exception:
-            # Nodes report a missing function in as many ways as their own failures, so only an answer counts.
+            # Nodes report a missing function in as many ways as their own failures, so only a result counts.
             await contract.functions.owed(ZERO_ADDRESS).call()
             scheme, custody, collector = COMMERCE, contract.address, contract.address
         token = self._contract(await contract.functions.USDC().call())
@@ -201,12 +203,12 @@ class Chain:
         return PaymentState(_STATUSES[code], refundable_from)
 
     async def latest_time(self) -> float:
-        """The time of the chain's head or of this machine, whichever is later, in Unix seconds."""
+        """Return the time of the chain's head or of this machine, whichever is later, in Unix seconds."""
         block = await self._web3.eth.get_block("latest")
         return max(float(block["timestamp"]), time.time())
 
     async def accepts_signature(self, wallet: str, digest: bytes, signature: bytes) -> bool:
-        """Whether a wallet's contract accepts a signature (ERC-1271).
+        """Return whether a wallet's contract accepts a signature (ERC-1271).
 
         :raises Exception: if the node fails
         """
@@ -246,13 +248,15 @@ class Chain:
                         return held
                 except (Web3Exception, ValueError, OSError, asyncio.TimeoutError) as error:
                     last = error
-            # Another process was faster, or used this account's nonce; its effect will soon show on the chain.
+            # Another process was faster, or used this account's nonce; its effect will soon be visible on the chain.
             await asyncio.sleep(0.1 * 2**attempt * (1 + random.random()))
         raise last
 
     async def paid_by(self, payment: ExactPayment) -> str | None:
-        """The transaction that has made an ordinary payment. None while its authorization is unused; ``elsewhere`` if it
-        is used and no transaction shows this payment."""
+        """Return the transaction that made an ordinary payment.
+
+        None while its authorization is unused; ``elsewhere`` if it is used but no transaction shows this payment.
+        """
         usdc = self._contract(payment.offer.escrow.usdc.address)
         if not await usdc.functions.authorizationState(payment.payer, payment.nonce).call():
             return None
@@ -268,7 +272,7 @@ class Chain:
         return f"0x{bytes(transaction).hex()}" if _has_paid(receipt, payment) else "elsewhere"
 
     async def refused_by_usdc(self, payment: ExactPayment) -> str | None:
-        """Why USDC would refuse an ordinary payment, or None if it would not.
+        """Return the reason why USDC would refuse an ordinary payment, or None if it would not.
 
         :raises Exception: if the node fails
         """
@@ -291,7 +295,7 @@ class Chain:
         )
 
     async def _simulate(self, call: AsyncContractFunction, gas: int) -> tuple[str, str] | None:
-        """The name and the text of a contract's refusal, or None if it would accept the call."""
+        """Return the name and the text of a contract's refusal, or None if it would accept the call."""
         try:
             await call.call({"from": self._account.address, "gas": gas})
         except ContractCustomError as error:
@@ -314,7 +318,7 @@ class Chain:
         return await self._web3.eth.wait_for_transaction_receipt(sent, _MINED_WITHIN_SECONDS, 0.25)
 
     async def _transaction_of(self, payment: Payment) -> str:
-        """The transaction of a hold, newest blocks first."""
+        """Return the transaction of a hold, searching the newest blocks first."""
         to: int = await self._web3.eth.block_number
         for _ in range(_MOST_REQUESTS):
             start = max(0, to - _BLOCKS_A_REQUEST + 1)
@@ -345,9 +349,9 @@ class Chain:
 
 
 def short_of_gas(rpc_url: str, address: ChecksumAddress) -> str | None:
-    """That an account cannot pay for the gas of a hold, in one sentence, or None if it can.
+    """Return a warning if an account cannot pay for the gas of a hold, or None if it can.
 
-    :raises Exception: if the node does not answer
+    :raises Exception: if the node does not respond
     """
     eth = Web3(HTTPProvider(rpc_url)).eth
     balance = eth.get_balance(address)
@@ -355,17 +359,17 @@ def short_of_gas(rpc_url: str, address: ChecksumAddress) -> str | None:
         return None
     return (
         f"The merchant's account {address} has {from_wei(balance, 'ether')} ETH, too little for the gas of a hold: "
-        "no sale can be made until it has more."
+        "sales fail until it has more."
     )
 
 
 def _has_reverted(error: Web3Exception) -> bool:
-    """Whether a call was refused or ran out of gas, as opposed to a failure of the node."""
+    """Return whether a call reverted or ran out of gas, as opposed to a failure of the node."""
     return isinstance(error, ContractLogicError) or re.search("out ?of ?gas", str(error), re.IGNORECASE) is not None
 
 
 def _held_in(receipt: TxReceipt, payment: Payment) -> Held | None:
-    """The hold as its own receipt shows it, since another node may lag; None if it reverted."""
+    """Return the hold according to its own receipt, because another node may lag; None if it reverted."""
     for log in receipt["logs"]:
         topics = [bytes(topic) for topic in log["topics"]]
         is_ours = log["address"].lower() == payment.offer.escrow.address.lower()
@@ -376,8 +380,10 @@ def _held_in(receipt: TxReceipt, payment: Payment) -> Held | None:
 
 
 def _has_paid(receipt: TxReceipt, payment: ExactPayment) -> bool:
-    """Whether a transaction has made a payment. Another transfer may carry any amount, so this one must directly follow
-    its authorization."""
+    """Return whether a transaction made a payment.
+
+    The transfer must directly follow its authorization, because another transfer may have the same amount.
+    """
     usdc = payment.offer.escrow.usdc.address.lower()
     shown = [
         ([bytes(topic) for topic in log["topics"]], bytes(log["data"]))

@@ -26,9 +26,9 @@ from .payment_info import ZERO_ADDRESS, PaymentInfo, payer_agnostic_nonce
 
 #: The fee of a service's contracts: 1% of a release.
 _FEE_BPS = 100
-#: The longest that a signed authorization may stay valid, in seconds.
+#: The longest validity of a signed authorization, in seconds.
 _LONGEST_AUTHORIZATION_SECONDS = 3600
-#: The longest that a service may have to release the money, in seconds.
+#: The longest time that a service may have to release the money, in seconds.
 _LONGEST_CAPTURE_SECONDS = 48 * 3600
 _SALT_TYPEHASH = keccak(text="x402AuthCaptureSaltBinding(address receiverAuthorizer,address policy,uint256 saltNonce)")
 
@@ -38,7 +38,7 @@ class RefusedTerms(ValueError):
 
 
 class Signer(Protocol):
-    """Everything that has an address and signs EIP-712 data, such as x402's ``EthAccountSigner``."""
+    """Any object with an address that signs EIP-712 data, such as x402's ``EthAccountSigner``."""
 
     @property
     def address(self) -> str: ...
@@ -50,7 +50,7 @@ class Signer(Protocol):
 
 @dataclass(frozen=True)
 class _Deployment:
-    """Contracts of base/commerce-payments: what holds the money, and what collects it."""
+    """Contracts of base/commerce-payments: the holder of the money, and its collector."""
 
     escrow: str
     collector: str
@@ -64,10 +64,10 @@ _DEPLOYMENTS = (
 
 
 def trusted_operators(service: str) -> frozenset[str]:
-    """The contracts that a service arbitrates, in lower case: the only operators to pay.
+    """Return the contracts that a service arbitrates, in lowercase: the only operators to pay.
 
-    :param service: its origin, like ``https://trust.example``
-    :raises InputError: if it does not answer, or names no contract
+    :param service: its origin, such as ``https://trust.example``
+    :raises InputError: if it does not respond, or names no contract
     """
     url = f"{service.rstrip('/')}/escrow"
     try:

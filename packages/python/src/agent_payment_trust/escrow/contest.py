@@ -1,4 +1,4 @@
-"""What a buyer may contest before the release, and for how long."""
+"""Contests before the release: their conditions, and their window."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..strict_json import jcs
 
 #: The longest window, in seconds.
 LONGEST_CONTEST_SECONDS = 1200
-#: What the service keeps free between the end of a window and minute 30 of a hold, in seconds.
+#: The time between the end of a window and minute 30 of a hold, reserved for the release, in seconds.
 CONTEST_ROOM_SECONDS = 120
 _MOST_CONDITIONS_BYTES = 1024
 _A_DAY = 86_400
@@ -28,7 +28,7 @@ _NOBODY = "0x0000000000000000000000000000000000000000"
 
 @dataclass(frozen=True)
 class ContestTerms:
-    """A window, from the evaluation of a delivery on, and what the merchant promises."""
+    """A window from the evaluation of a delivery, and the merchant's promises."""
 
     seconds: int
     conditions: Mapping[str, Mapping[str, Any]]
@@ -39,42 +39,42 @@ class ContestTerms:
 
     @property
     def policy(self) -> str:
-        """What an offer names as its ``policy``: the hash of these terms, cut to an address."""
+        """Return the ``policy`` of an offer: the hash of these terms, truncated to an address."""
         terms = [_TERMS_TYPEHASH, self.seconds, self.conditions_sha256]
         return to_checksum_address(keccak(encode(["bytes32", "uint32", "bytes32"], terms))[-20:])
 
     @property
     def offered(self) -> dict[str, Any]:
-        """The members of an offer's ``extra``."""
+        """Return the members of an offer's ``extra``."""
         return {"policy": self.policy, "contest": {"seconds": self.seconds, "conditions": _plain(self.conditions)}}
 
     @property
     def refund_seconds(self) -> int:
-        """How far the refund's deadline is beyond the release's, in seconds."""
+        """Return the distance from the release's deadline to the refund's, in seconds."""
         return _A_DAY + self.seconds
 
     def salt(self, salt_nonce: int) -> int:
-        """The salt of a payment under these terms, which the payer's signature binds."""
+        """Return the salt of a payment under these terms, which the payer's signature binds."""
         members = [_SALT_TYPEHASH, _NOBODY, self.policy, salt_nonce]
         return int.from_bytes(keccak(encode(["bytes32", "address", "address", "uint256"], members)), "big")
 
     def on_wire(self, salt_nonce: int) -> dict[str, Any]:
-        """The contest in a forwarded body."""
+        """Return the contest in a forwarded body."""
         salt = f"0x{salt_nonce:064x}"
         return {"seconds": self.seconds, "conditions": _plain(self.conditions), "salt_nonce": salt}
 
 
 def parse_contest(seconds: int, conditions: Mapping[str, Mapping[str, Any]] | None) -> ContestTerms | None:
-    """The options ``contest_seconds`` and ``contest_conditions``. None for no window.
+    """Parse the options ``contest_seconds`` and ``contest_conditions``. None for no window.
 
-    :raises ValueError: for what the service does not take
+    :raises ValueError: for terms that the service does not accept
     """
     if type(seconds) is not int or not 0 <= seconds <= LONGEST_CONTEST_SECONDS:
         raise ValueError(f"contest_seconds is {seconds!r}, expected 0 to {LONGEST_CONTEST_SECONDS}.")
     if seconds == 0:
         if conditions is None:
             return None
-        raise ValueError("contest_conditions without contest_seconds: nobody could contest them.")
+        raise ValueError("contest_conditions requires contest_seconds: without a window, no buyer could contest.")
     given = dict(conditions or {})
     for category, fields in given.items():
         _check(category, fields)

@@ -1,4 +1,4 @@
-"""What a merchant delivered, as the arbiter gets it."""
+"""A merchant's delivery, in the form for the arbiter."""
 
 from __future__ import annotations
 
@@ -29,25 +29,27 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Delivery:
-    """A handler's answer, as the buyer gets it. Names of headers are in lower case."""
+    """A handler's response, as the buyer gets it. Header names are in lowercase."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
 
     def header(self, name: str) -> str:
-        """The value of a header; empty if it is absent."""
+        """Return the value of a header; empty if it is absent."""
         return next((value for one, value in self.headers if one == name), "")
 
 
 def failure(error: str) -> Delivery:
-    """A 500 that says why, which the arbiter refunds."""
+    """Return a 500 with this error, which the arbiter refunds."""
     return Delivery(500, (("content-type", "application/json"),), json.dumps({"error": error}).encode())
 
 
 def sign_delivery(account: LocalAccount, offer: Offer, payment_id: bytes, delivery: Delivery) -> str:
-    """The merchant's EIP-712 signature: it binds the payment, the status, the body with its type and coding, and what
-    the buyer may contest."""
+    """Return the merchant's EIP-712 signature of a delivery.
+
+    It binds the payment, the status, the body with its type and coding, and the payer's contest.
+    """
     escrow, contest = offer.escrow, offer.contest
     name, version = escrow.delivery_domain
     signed = account.sign_typed_data(
@@ -67,7 +69,10 @@ def sign_delivery(account: LocalAccount, offer: Offer, payment_id: bytes, delive
 
 
 def signed_for_buyer(account: LocalAccount, offer: Offer, payment_id: bytes, delivery: Delivery) -> str:
-    """The header ``X-Escrow-Delivery``: what was forwarded, signed for the buyer. Two different ones are a refund."""
+    """Return the header ``X-Escrow-Delivery``: the forwarded delivery, signed for the buyer.
+
+    Two different ones refund the payment.
+    """
     signed = {
         "status": delivery.status,
         "body_sha256": f"0x{hashlib.sha256(delivery.body).hexdigest()}",
@@ -79,7 +84,7 @@ def signed_for_buyer(account: LocalAccount, offer: Offer, payment_id: bytes, del
 
 
 def on_wire(delivery: Delivery) -> dict[str, Any]:
-    """A delivery in the arbiter's form: of the headers only those that describe the body."""
+    """Return a delivery in the arbiter's form, with only those headers that describe the body."""
     described = {
         name: value
         for name, value in delivery.headers

@@ -1,4 +1,4 @@
-"""Ordinary payments of the x402 scheme ``exact``, which go straight to the merchant."""
+"""Ordinary payments of the x402 scheme ``exact``, directly to the merchant."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from .payment import Header, as_address, as_bytes, as_object, as_whole, check_ne
 from .terms import MAX_TIMEOUT_SECONDS, Offer, common_requirements
 
 EXACT = "exact"
-#: What a buyer gives up by it, for every client that shows terms.
-_LOSES = "Paid to the merchant immediately: nothing is held, no arbiter evaluates the delivery, and nothing is refunded."
-#: How far apart the clocks of a merchant's machines may be, in seconds.
+#: The protection that a buyer gives up, for clients that show terms.
+_LOSES = "Paid to the merchant immediately, without a hold, an arbiter's evaluation, or a refund."
+#: The allowed clock difference between a merchant's machines, in seconds.
 _CLOCK_SKEW_SECONDS = 30
-#: The least time that an authorization must still be valid for, in seconds: what a transfer needs to be mined.
+#: The remaining validity that an authorization needs for the transfer to be mined, in seconds.
 _LEAST_SECONDS_VALID = 6
 
 
 @dataclass(frozen=True)
 class ExactPayment:
-    """An authorization (EIP-3009) that matches an offer. Whether its payer signed it is not known yet."""
+    """An authorization (EIP-3009) that matches an offer. Its signature has not been checked yet."""
 
     offer: Offer
     payer: str
@@ -36,13 +36,13 @@ class ExactPayment:
 
     @property
     def id(self) -> bytes:
-        """Names the authorization in the store and for the handler."""
+        """Return the key of the authorization in the store, and for the handler."""
         escrow = self.offer.escrow
         kinds = ["uint256", "address", "address", "bytes32"]
         return keccak(encode(kinds, [escrow.chain_id, escrow.usdc.address, self.payer, self.nonce]))
 
     def too_late(self, now: float) -> str | None:
-        """Why the authorization cannot be mined in time any more, or None if it can."""
+        """Return the reason why the authorization can no longer be mined in time, or None if it can."""
         least = int(now) + 1 + _LEAST_SECONDS_VALID
         if self.valid_before >= least:
             return None
@@ -50,7 +50,7 @@ class ExactPayment:
 
 
 def exact_requirements(offer: Offer) -> dict[str, Any]:
-    """The x402 version 2 payment requirements of the same sale without the escrow."""
+    """Return the x402 version 2 payment requirements of the same sale without the escrow."""
     usdc = offer.escrow.usdc
     extra = {"name": usdc.name, "version": usdc.version, "withoutEscrow": _LOSES}
     return {**common_requirements(offer, EXACT), "extra": extra}

@@ -1,4 +1,4 @@
-"""One sale for an ordinary payment: run the handler, charge for its response, and give it out."""
+"""One sale for an ordinary payment: run the handler, charge for its response, and return it."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ class SoldExactly:
 
 @dataclass(frozen=True)
 class Uncharged:
-    """The handler answered with a failure, and nothing was charged."""
+    """The handler returned a failure, and nothing was charged."""
 
     delivery: Delivery
 
 
 @dataclass(frozen=True)
 class ExactOrder:
-    """An ordinary payment, and what it buys."""
+    """An ordinary payment, and its purchase."""
 
     payment: ExactPayment
     #: Method and path with its query.
     resource: str
     #: The merchant's refusal of the input, or None.
     validate: Callable[[], Awaitable[Delivery | None]]
-    #: The merchant's handler. It answers instead of raising.
+    #: The merchant's handler. It returns a response instead of raising.
     run: Callable[[], Awaitable[Delivery]]
 
 
 class ExactSales:
-    """Sells for ordinary payments. The same payment again gets the same answer."""
+    """Sells for ordinary payments. The same payment again gets the same response."""
 
     def __init__(self, chain: Chain, store: DeliveryStore) -> None:
         self._chain = chain
@@ -88,7 +88,7 @@ class ExactSales:
         if paid is None and delivery.status >= 400:
             await self._store.extend(payment.id, lease, 0)
             return Uncharged(delivery)
-        # A transfer that reverts may do so because a stranger has submitted the same authorization meanwhile.
+        # A transfer may also revert because someone else has submitted the same authorization.
         transaction = paid or await self._chain.settle(payment) or await self._chain.paid_by(payment)
         if transaction is None or transaction == "elsewhere":
             await self._store.extend(payment.id, lease, 0)

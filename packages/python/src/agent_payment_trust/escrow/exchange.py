@@ -1,4 +1,4 @@
-"""Whole requests and whole responses, whatever their connection does."""
+"""Whole requests and whole responses, independent of their connection."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ logger = logging.getLogger("agent_payment_trust.escrow")
 Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 _Message = MutableMapping[str, Any]
 
-#: A handler is asked for the whole: otherwise anyone could have an empty 304 delivered, and refunded.
+#: Removed, so that a handler returns the whole. Otherwise anyone could have an empty 304 delivered and refunded.
 _CONDITIONAL = re.compile(rb"if-.*|range", re.IGNORECASE)
 
 
 async def received(request: Request) -> Request:
-    """The request with all of its body, so that the handler does not depend on the buyer's connection.
+    """Return the request with all of its body, so that the handler does not depend on the buyer's connection.
 
     :raises Exception: if the buyer hung up
     """
@@ -47,7 +47,7 @@ async def received(request: Request) -> Request:
 
 
 async def delivered(request: Request, handler: Handler) -> Delivery:
-    """A handler's answer. If it raises, it is the answer of the application's handler for that exception, or a 500."""
+    """Return a handler's response. If it raises, use the application's handler for that exception, or a 500."""
     try:
         response = await handler(request)
     except Exception as error:
@@ -62,7 +62,7 @@ async def delivered(request: Request, handler: Handler) -> Delivery:
 
 
 async def _read(request: Request, response: Response) -> Delivery:
-    """Every kind of response, read to its end."""
+    """Read any kind of response to its end."""
     start: _Message = {}
     body = bytearray()
 

@@ -39,27 +39,28 @@ def escrowed(
     exact: bool = False,
     store: DeliveryStore | None = None,
 ) -> type[APIRoute]:
-    """The route class of escrowed routes: ``APIRouter(route_class=escrowed(…))``.
+    """Return the route class of escrowed routes: ``APIRouter(route_class=escrowed(…))``.
 
-    An unpaid request is answered 402 with the terms; a paid one is held on the chain, then handled, and its response
-    goes to the arbiter, who releases or refunds the money. A handler finds the payment's id in
+    An unpaid request gets a 402 with the terms. A paid one is held on the chain, then handled, and its response goes to
+    the arbiter, which releases or refunds the money. A handler finds the payment's id in
     ``request.state.escrow_payment_id``.
 
-    :param account: the merchant: it receives the payments, signs deliveries, and sends the holds. A function is called
-        once, by the first request, so that loading the program needs no key
-    :param rpc_url: JSON-RPC of the chain to sell on, or a function like that of ``account``
-    :param arbiter_url: the trust service, like ``https://trust.example``
+    :param account: the merchant, which receives the payments, signs deliveries, and sends the holds. A function is
+        called once, on the first request, so that loading the program needs no key
+    :param rpc_url: JSON-RPC of the chain to sell on, or a function as for ``account``
+    :param arbiter_url: the trust service, such as ``https://trust.example``
     :param price: US dollars like ``"0.10"``
-    :param validate: refuses a request by a text, before anything is held for it. What it raises is the server's 500
-    :param origin: the origin that buyers use, if it is not the request's own
-    :param least_seconds_left: how many seconds of an earlier hold's 30 minutes must be left when the handler starts;
-        1200 by default
-    :param contest_seconds: for how long after a good delivery its buyer may contest it, up to 1200
-    :param contest_conditions: what you promise of the response (``expect``) or of a public URL (``http-delivery``)
-    :param exact: whether ordinary buyers can pay as well: a last term of the scheme ``exact``, which pays the merchant
-        immediately. Its buyer has no hold, no arbiter, and no refund, and the terms say so
-    :param store: where deliveries are stored; in the memory of the process by default. Several processes need a shared
-        one, like ``PostgresStore``
+    :param validate: refuses a request with a text, before anything is held for it. If it raises, the server returns a
+        500
+    :param origin: the origin that buyers use, if it differs from the request's
+    :param least_seconds_left: the number of seconds of an earlier hold's 30 minutes that must be left when the handler
+        starts; 1200 by default
+    :param contest_seconds: the number of seconds after a good delivery in which its buyer may contest it, up to 1200
+    :param contest_conditions: your promises about the response (``expect``) or about a public URL (``http-delivery``)
+    :param exact: whether ordinary buyers can pay as well: the terms end with one of the scheme ``exact``, which pays
+        the merchant immediately. Its buyer has no hold, no arbiter, and no refund, and the terms state this
+    :param store: the store for deliveries; in the memory of the process by default. Several processes need a shared
+        one, such as ``PostgresStore``
     :raises ValueError: for an invalid price, origin, contest, or ``least_seconds_left``
     """
     seller = create_seller(
@@ -84,8 +85,8 @@ def escrowed(
             whole = await received(request)
 
         async def check() -> str | None:
-            said = None if validate is None else validate(whole)
-            return said if said is None or isinstance(said, str) else await said
+            refusal = None if validate is None else validate(whole)
+            return refusal if refusal is None or isinstance(refusal, str) else await refusal
 
         def run(payment_id: str) -> Any:  # noqa: ANN401
             whole.state.escrow_payment_id = payment_id

@@ -35,7 +35,7 @@ View = Callable[..., Any]
 Validate = Callable[[], "str | None"]
 _T = TypeVar("_T")
 
-#: A view is asked for the whole: otherwise anyone could have an empty 304 delivered, and refunded.
+#: Removed, so that a view returns the whole. Otherwise anyone could have an empty 304 delivered and refunded.
 _CONDITIONAL = re.compile(r"HTTP_(IF_.*|RANGE)")
 
 
@@ -54,12 +54,12 @@ def escrowed(
     exact: bool = False,
     store: DeliveryStore | None = None,
 ) -> Callable[[View], View]:
-    """A decorator of views, below the one of the route.
+    """Return a decorator for views, to be placed below the route's.
 
-    It does what ``agent_payment_trust.escrow.fastapi.escrowed`` does. A view finds the payment's id in
+    It works like ``agent_payment_trust.escrow.fastapi.escrowed``. A view finds the payment's id in
     ``g.escrow_payment_id``.
 
-    :param validate: refuses the current ``request`` by a text, before anything is held for it
+    :param validate: refuses the current ``request`` with a text, before anything is held for it
     :raises ValueError: for an invalid price, origin, contest, or ``least_seconds_left``
     """
     lock = threading.Lock()
@@ -80,11 +80,11 @@ def escrowed(
             store=store,
         )
 
-    # What is wrong with the options is said when the program starts.
+    # Faults of the options are reported when the program starts.
     make().start()
 
     def seller() -> Seller:
-        """One of each process: a server may fork after it has loaded the program."""
+        """Return this process's seller. A server may fork after it has loaded the program."""
         with lock:
             if os.getpid() not in sellers:
                 sellers[os.getpid()] = make()
@@ -117,7 +117,7 @@ def escrowed(
 
 
 def _in_request(call: Callable[..., _T]) -> Callable[..., Coroutine[Any, Any, _T]]:
-    """Flask's own way to run a view is a thread with the request's context."""
+    """Run a call in a thread with the request's context, as Flask runs views."""
 
     context = contextvars.copy_context()
 
@@ -139,7 +139,7 @@ def _receive() -> None:
 
 
 def _delivered(view: View, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Delivery:
-    """A view's answer. If it raises, it is the answer of the application's handler for that exception, or a 500."""
+    """Return a view's response. If it raises, use the application's handler for that exception, or a 500."""
     try:
         response = current_app.make_response(current_app.ensure_sync(view)(*args, **kwargs))
     except Exception as error:
@@ -181,7 +181,7 @@ _loops_lock = threading.Lock()
 
 
 def _wait_for(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run asynchronous work to its end. All sales of a process share one loop, in a thread of its own."""
+    """Run asynchronous work to its end. All sales of a process share one loop, in a separate thread."""
     with _loops_lock:
         loop = _loops.get(os.getpid())
         if loop is None:

@@ -1,4 +1,4 @@
-"""One delivery for each payment, however many processes sell."""
+"""One delivery per payment, regardless of the number of processes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .store import Claim, DeliveryStore, KeptDelivery
 
 logger = logging.getLogger("agent_payment_trust.escrow")
 
-#: How long a dead process keeps others from making its delivery, in seconds.
+#: The time for which a dead process keeps others from making its delivery, in seconds.
 _LEASE_SECONDS = 60.0
-#: How long a request waits for a delivery that another one is making, in seconds.
+#: The time that a request waits for a delivery that another one is making, in seconds.
 _WAIT_SECONDS = 25.0
 _LONGEST_PAUSE_SECONDS = 2.0
 
@@ -29,7 +29,7 @@ async def claim_delivery(store: DeliveryStore, payment_id: bytes, resource: str)
         claim = await store.claim(payment_id, resource, _LEASE_SECONDS)
         if claim.resource != resource:
             return claim
-        # The request that had the lease before may have just stored it.
+        # The previous lease holder may have stored it just now.
         kept = await store.get(payment_id)
         if kept is not None:
             return kept
@@ -41,7 +41,7 @@ async def claim_delivery(store: DeliveryStore, payment_id: bytes, resource: str)
 
 @contextlib.asynccontextmanager
 async def leased(store: DeliveryStore, payment_id: bytes, lease: str) -> AsyncIterator[None]:
-    """Extend a lease while work is done that may take longer than it lasts."""
+    """Extend a lease during work that may take longer than the lease."""
 
     async def extend() -> None:
         while True:

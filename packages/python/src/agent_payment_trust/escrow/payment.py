@@ -1,4 +1,4 @@
-"""Payments as headers carry them, and whether they match an offer."""
+"""Payments in headers, and whether they match an offer."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .terms import AUTH_CAPTURE, AUTHORIZATION_SECONDS, COMMERCE, FEE_BPS, MAX_T
 
 #: The largest payment header, in bytes, with room for an ERC-1271 signature of 2 KiB.
 _MAX_HEADER_BYTES = 16_384
-#: How far apart the clocks of a merchant's machines may be, in seconds.
+#: The allowed clock difference between a merchant's machines, in seconds.
 _CLOCK_SKEW_SECONDS = 30
-#: The least time that an arbiter must have for the release, in seconds: an hour less than is offered.
+#: The minimum time for the arbiter to release, in seconds: one hour less than offered.
 _LEAST_AUTHORIZATION_SECONDS = AUTHORIZATION_SECONDS - 3600
 #: USDC refuses an account's signature with the higher s.
 _HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
@@ -43,12 +43,12 @@ class PaymentRefused(ValueError):
 
 @dataclass(frozen=True)
 class Payment:
-    """A payment that matches an offer. Whether its payer signed it is not known yet."""
+    """A payment that matches an offer. Its signature has not been checked yet."""
 
     offer: Offer
     info: PaymentInfo
     signature: bytes
-    #: What the salt is made of, if the offer has a window.
+    #: The nonce in the salt's preimage, if the offer has a window.
     salt_nonce: int = 0
 
     @property
@@ -58,16 +58,19 @@ class Payment:
 
 @dataclass(frozen=True)
 class Header:
-    """A payment as its header carries it. None of it has been checked."""
+    """A payment as in its header. None of it has been checked."""
 
-    #: Empty if the client left it out.
+    #: Empty if the client omitted it.
     accepted: Mapping[str, Any]
     payload: Mapping[str, Any]
-    #: The URL that the payment says it is for; None if it does not say.
+    #: The URL that the payment claims to be for; None without one.
     resource: Any
 
     def is_for(self, url: str) -> bool:
-        """Whether the resource that the payment names has this URL's path. The query is input, which a buyer may mend."""
+        """Return whether the resource that the payment names has this URL's path.
+
+        The query is input, which a buyer may correct.
+        """
         if self.resource is None:
             return True
         try:
@@ -92,7 +95,7 @@ def decode_header(headers: Mapping[str, str]) -> Header | None:
     if envelope.get("x402Version") != 2:
         # A client of version 1 is shown the terms, which it cannot sign.
         kind = PaymentRefused if only_old else MalformedPayment
-        raise kind("x402Version is not 2, and this sale takes version 2 only.")
+        raise kind("x402Version is not 2, but this sale takes version 2 only.")
     resource = envelope.get("resource")
     return Header(
         accepted=as_object(envelope.get("accepted", {}), "accepted"),
@@ -102,7 +105,7 @@ def decode_header(headers: Mapping[str, str]) -> Header | None:
 
 
 def read_payment(header: Header, offers: Sequence[Offer], now: float) -> Payment:
-    """Find the offer that a payment takes.
+    """Find the offer that a payment is for.
 
     :raises MalformedPayment: if it cannot be read
     :raises PaymentRefused: if it does not match an offer
@@ -117,8 +120,9 @@ def read_payment(header: Header, offers: Sequence[Offer], now: float) -> Payment
 
 
 def check_network(header: Header, offer: Offer) -> None:
-    """
-    :raises PaymentRefused: if the payment names another network than the offer
+    """Check the network.
+
+    :raises PaymentRefused: if the payment names a network other than the offer's
     """
     network = offer.escrow.network
     if header.accepted.get("network", network) != network:
@@ -126,7 +130,7 @@ def check_network(header: Header, offer: Offer) -> None:
 
 
 def _matching(offer: Offer, accepted: Mapping[str, Any], payload: Mapping[str, Any], now: float) -> Payment:
-    """The terms are the offer's own; from the payment come only its account, its expiries, and its salt."""
+    """Build the terms from the offer; the payment adds only its account, its expiries, and its salt."""
     escrow = offer.escrow
     if "permit2Authorization" in payload:
         raise mismatch("payload", "a permit2Authorization", "an EIP-3009 authorization alone")
@@ -165,11 +169,11 @@ def _matching(offer: Offer, accepted: Mapping[str, Any], payload: Mapping[str, A
 
 
 def _bound_salt_nonce(payload: Mapping[str, Any], offer: Offer, info: PaymentInfo) -> int:
-    """With another salt the payer could later claim that other conditions were offered."""
+    """With a different salt, the payer could later claim that other conditions were offered."""
     given = payload.get("saltNonce")
     if offer.contest is None:
         if given is not None and offer.escrow.scheme == AUTH_CAPTURE:
-            raise mismatch("payload.saltNonce", given, "none: the offer binds the salt to nothing")
+            raise mismatch("payload.saltNonce", given, "none, because the offer does not bind the salt")
         return 0
     salt_nonce = 0 if given is None else as_whole(given, 256, "payload.saltNonce")
     if info.salt != offer.contest.salt(salt_nonce):
@@ -178,7 +182,7 @@ def _bound_salt_nonce(payload: Mapping[str, Any], offer: Offer, info: PaymentInf
 
 
 def _check_expiries(info: PaymentInfo, offer: Offer, now: float) -> None:
-    """Only upper bounds depend on the time, so that a payment that was accepted once stays accepted."""
+    """Check the expiries. Only upper bounds depend on the time, so that a payment accepted once remains accepted."""
     latest = int(now) + 1 + MAX_TIMEOUT_SECONDS + _CLOCK_SKEW_SECONDS
     if info.pre_approval_expiry > latest:
         raise mismatch("authorization.validBefore", info.pre_approval_expiry, f"at most {latest}")
@@ -196,7 +200,7 @@ def _check_expiries(info: PaymentInfo, offer: Offer, now: float) -> None:
 
 
 def account_signature(payment: Payment) -> bytes | None:
-    """The payer's own signature in the form that USDC takes, or None if an account did not sign."""
+    """Return the payer's own signature in the form that USDC accepts, or None if an account did not sign."""
     form = _account_form(unwrapped(payment.signature))
     if form is None or int.from_bytes(form[32:64], "big") > _HALF_ORDER:
         return None
@@ -208,13 +212,13 @@ def account_signature(payment: Payment) -> bytes | None:
 
 
 def digest_of(payment: Payment) -> bytes:
-    """The EIP-712 digest that the payer signs."""
+    """Return the EIP-712 digest that the payer signs."""
     message = _message(payment)
     return keccak(b"\x19" + message.version + message.header + message.body)
 
 
 def unwrapped(signature: bytes) -> bytes:
-    """The signature that a deployed wallet checks (ERC-1271), without its ERC-6492 wrapping if it has one."""
+    """Return the signature that a deployed wallet checks (ERC-1271), without its ERC-6492 wrapping if it has one."""
     if not signature.endswith(_ERC_6492_SUFFIX):
         return signature
     try:
@@ -238,7 +242,7 @@ def _message(payment: Payment) -> SignableMessage:
 
 
 def _account_form(signature: bytes) -> bytes | None:
-    """r, s, and a v of 27 or 28. Wallets also write v as 0 or 1, or into the highest bit of s (ERC-2098)."""
+    """Return r, s, and a v of 27 or 28. Wallets also write v as 0 or 1, or into the highest bit of s (ERC-2098)."""
     if len(signature) == 64:
         s = int.from_bytes(signature[32:], "big")
         return signature[:32] + (s % 2**255).to_bytes(32, "big") + bytes([27 + (s >> 255)])
@@ -248,7 +252,7 @@ def _account_form(signature: bytes) -> bytes | None:
 
 
 def _decode(header: str) -> Mapping[str, Any]:
-    """The JSON of a header: base64 or base64url, with or without padding."""
+    """Decode the JSON of a header: base64 or base64url, with or without padding."""
     if len(header) > _MAX_HEADER_BYTES:
         raise MalformedPayment(f"The payment header has {len(header)} bytes; the limit is {_MAX_HEADER_BYTES}.")
     text = header.replace("-", "+").replace("_", "/").rstrip("=")
@@ -278,7 +282,7 @@ def as_bytes(value: object, name: str) -> bytes:
 
 
 def as_whole(value: object, bits: int, name: str) -> int:
-    """A whole number as a decimal text, a hex text, or a JSON number."""
+    """Parse a whole number from a decimal string, a hex string, or a JSON number."""
     number = value if type(value) is int else -1
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,78}|0x[0-9a-fA-F]{1,64}", value):
         number = int(value, 16 if value.startswith("0x") else 10)

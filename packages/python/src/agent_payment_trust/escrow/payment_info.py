@@ -8,7 +8,7 @@ from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 ZERO_ADDRESS = "0x" + "0" * 40
-#: The struct's members, in the order in which contracts take them.
+#: The struct's members, in the order that contracts expect.
 MEMBERS = (
     ("operator", "address"),
     ("payer", "address"),
@@ -28,7 +28,7 @@ _TYPEHASH = keccak(text=f"PaymentInfo({','.join(f'{kind} {name}' for name, kind 
 
 @dataclass(frozen=True)
 class PaymentInfo:
-    """Amounts are atomic units, times unix seconds."""
+    """The terms of a payment. Amounts are atomic units, times unix seconds."""
 
     operator: str
     payer: str
@@ -44,17 +44,17 @@ class PaymentInfo:
     salt: int
 
     def as_tuple(self) -> tuple[object, ...]:
-        """The struct as contracts take it."""
+        """Return the struct in the form that contracts expect."""
         return astuple(self)
 
 
 def payment_id(chain_id: int, custody: str, info: PaymentInfo) -> bytes:
-    """The payment's id: the hash of its terms, the chain, and the contract that holds the money."""
+    """Return the payment's id: the hash of its terms, the chain, and the contract that holds the money."""
     kinds = ["bytes32", *(kind for _, kind in MEMBERS)]
     terms = keccak(encode(kinds, [_TYPEHASH, *info.as_tuple()]))
     return keccak(encode(["uint256", "address", "bytes32"], [chain_id, custody, terms]))
 
 
 def payer_agnostic_nonce(chain_id: int, custody: str, info: PaymentInfo) -> bytes:
-    """The nonce of the payer's authorization: the id with a zero payer."""
+    """Return the nonce of the payer's authorization: the id with a zero payer."""
     return payment_id(chain_id, custody, replace(info, payer=ZERO_ADDRESS))

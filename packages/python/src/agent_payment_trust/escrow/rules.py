@@ -12,7 +12,10 @@ _JSON_TYPE = re.compile(r"\s*|(?:application|text)/json|[^\s/;,]+/[^\s/;,]+\+jso
 
 
 def refund_reason(delivery: Delivery) -> str | None:
-    """Why the arbiter refunds a delivery, or None if it releases. Ask only for a body without a content coding."""
+    """Return the reason why the arbiter refunds a delivery, or None if it releases.
+
+    Call this only for a body without a content coding.
+    """
     if delivery.status in (400, 422):
         return "The merchant answered 400 or 422: it refused the buyer's input."
     if delivery.status >= 400:
@@ -32,7 +35,7 @@ def refund_reason(delivery: Delivery) -> str | None:
 
 
 def is_coded(delivery: Delivery) -> bool:
-    """Whether only the arbiter undoes the body's content coding."""
+    """Return whether the body has a content coding, which only the arbiter decodes."""
     return delivery.header("content-encoding").strip().lower() not in ("", "identity")
 
 

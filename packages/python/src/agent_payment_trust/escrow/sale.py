@@ -1,4 +1,4 @@
-"""One sale: hold the payment, run the handler once, have the arbiter decide, and give the answer out."""
+"""One sale: hold the payment, run the handler once, have the arbiter decide, and return the response."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .rules import is_coded, refund_reason
 from .store import DeliveryStore, KeptDelivery
 from .terms import REFUNDABLE_AFTER_SECONDS
 
-#: The time that a decided release gets to be mined. With less, the buyer could get both the goods and the refund.
+#: The time for a decided release to be mined. With less, the buyer could get both the goods and the refund.
 _LEAST_SECONDS_TO_RELEASE = 60
-#: The time that the arbiter gets to decide as well.
+#: The time for the arbiter to decide as well.
 _LEAST_SECONDS_TO_DECIDE = 300
-#: How often to look at a hold that a lagging node does not show.
+#: The number of times to read a hold that a lagging node does not show.
 _LOOKS = 5
 
 
 def least_seconds_left(given: int | None, contest: ContestTerms | None) -> int:
-    """The option ``least_seconds_left``, or its default of 20 minutes, or of the window and 5 minutes if that is more.
+    """Parse the option ``least_seconds_left``; its default is 20 minutes, or the window plus 5 minutes if that is more.
 
-    :raises ValueError: if it is less than a release needs beside the window, or more than 30 minutes
+    :raises ValueError: if it is less than a release needs in addition to the window, or more than 30 minutes
     """
     window = 0 if contest is None else contest.seconds
     if given is None:
@@ -43,8 +43,10 @@ def least_seconds_left(given: int | None, contest: ContestTerms | None) -> int:
 
 @dataclass(frozen=True)
 class Sold:
-    """The answer of a sale. ``withheld``: the arbiter refunds an answer that looks like goods, which the buyer does
-    not get."""
+    """The response of a sale.
+
+    ``withheld``: the arbiter refunds a response that looks like goods, and the buyer does not get it.
+    """
 
     payment: Payment
     kept: KeptDelivery
@@ -54,7 +56,7 @@ class Sold:
 
 @dataclass(frozen=True)
 class Unsold:
-    """Why there is no answer.
+    """The reason why there is no response.
 
     ``payment_required``: the buyer has to sign another payment. ``conflict``: the payment bought something else.
     ``not_yet``: the same header completes the sale later.
@@ -73,21 +75,21 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Order:
-    """A payment that its payer signed, and what it buys."""
+    """A signed payment, and its purchase."""
 
     payment: Payment
-    #: In the form that the hold takes.
+    #: In the form that the hold needs.
     signature: bytes
     #: Method and path with its query.
     resource: str
     #: The merchant's refusal of the input, or None.
     validate: Callable[[], Awaitable[Delivery | None]]
-    #: The merchant's handler. It answers instead of raising.
+    #: The merchant's handler. It returns a response instead of raising.
     run: Callable[[], Awaitable[Delivery]]
 
 
 class Sales:
-    """Sells. The same payment again, at the same time or later, gets the same answer."""
+    """Sells requests. The same payment again, concurrently or later, gets the same response."""
 
     def __init__(self, chain: Chain, arbiter: Arbiter, store: DeliveryStore, least_seconds_left: int) -> None:
         self._chain = chain
@@ -121,7 +123,7 @@ class Sales:
         return await self._deliver(order, refusal, held.transaction)
 
     async def _unless_sold(self, order: Order, unsold: Unsold) -> Sold | Unsold:
-        """Another process may have sold it since the first look, and stores its answer before the release."""
+        """Check for a sale by another process since the first look. Its response is stored before the release."""
         kept = await self._store.get(order.payment.id)
         return unsold if kept is None else await self._replay(order, kept)
 
@@ -136,7 +138,7 @@ class Sales:
         if claim.lease is None:
             return being_made(payment.id)
         async with leased(self._store, payment.id, claim.lease):
-            # If it is held already, the refusal is the delivery, and the arbiter refunds it immediately.
+            # If it is already held, the refusal is the delivery, and the arbiter refunds it immediately.
             delivery = await order.run() if refusal is None else refusal
         kept = await self._store.keep(payment.id, KeptDelivery(delivery, order.resource, transaction))
         return await self._hand_over(order, kept, is_replay=False)
@@ -147,16 +149,16 @@ class Sales:
         return await self._hand_over(order, kept, is_replay=True)
 
     async def _hand_over(self, order: Order, kept: KeptDelivery, *, is_replay: bool) -> Sold | Unsold:
-        """Give an answer out, once the arbiter has had it, and only while the merchant gets the money for it."""
+        """Return a response once the arbiter has it, and only if the merchant gets the money for it."""
         payment, delivery, shown = order.payment, kept.delivery, f"0x{order.payment.id.hex()}"
         decision = kept.decision if kept.decision != "pending" else await self._arbiter.decide(payment, delivery)
         if decision == "ended":
             return _over(shown)
         if decision == "refused":
-            return _not_yet(f"The arbiter refuses to decide payment {shown} now, so its response is kept back.")
+            return _not_yet(f"The arbiter refuses to decide payment {shown} now, so its response is withheld.")
         sold = Sold(payment, replace(kept, decision=decision), is_replay)
         is_error = delivery.status >= 400
-        # Buyers can shape what a handler answers: an `error` among the goods would get them the goods and the refund.
+        # Buyers can shape a handler's response: an `error` among the goods would get them the goods and the refund.
         if decision == "refund":
             return sold if is_error else replace(sold, withheld=True)
         if decision == "pending" and not is_error and (is_coded(delivery) or refund_reason(delivery) is not None):
@@ -164,7 +166,7 @@ class Sales:
         return await self._unless_ended(order, sold)
 
     async def _unless_ended(self, order: Order, sold: Sold) -> Sold | Unsold:
-        """Read the hold right before its answer leaves: the handler may have taken long."""
+        """Read the hold right before its response leaves, because the handler may have taken long."""
         payment, shown = order.payment, f"0x{order.payment.id.hex()}"
         state = await self._chain.state(payment)
         for look in range(_LOOKS):
@@ -174,7 +176,7 @@ class Sales:
             await asyncio.sleep(0.1 * 2**look)
             state = await self._chain.state(payment)
         if state.status == "none":
-            # A reorganization took the hold back: the same authorization makes it again.
+            # A reorganization removed the hold; the same authorization creates it again.
             await self._chain.hold(payment, order.signature)
             state = await self._chain.state(payment)
         if state.status == "released":
@@ -182,7 +184,7 @@ class Sales:
         if state.status == "refunded":
             return _over(shown)
         if state.status == "none":
-            return _not_yet(f"The hold of payment {shown} is not on the chain any more.")
+            return _not_yet(f"The hold of payment {shown} is no longer on the chain.")
         is_pending = sold.kept.decision == "pending"
         contest = payment.offer.contest
         to_decide = _LEAST_SECONDS_TO_DECIDE + (0 if contest is None else contest.seconds + CONTEST_ROOM_SECONDS)
@@ -196,7 +198,7 @@ _locks: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
 
 def lock_of(payment_id: bytes) -> asyncio.Lock:
-    """One request at a time sells by a payment, at all routes of the process."""
+    """Return a lock by which one request at a time sells for a payment, at all routes of the process."""
     return _locks.setdefault(payment_id, asyncio.Lock())
 
 

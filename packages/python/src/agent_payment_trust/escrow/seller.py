@@ -1,4 +1,4 @@
-"""Sell requests through the escrow, whatever framework the server uses."""
+"""Selling requests through the escrow, independent of the server's framework."""
 
 from __future__ import annotations
 
@@ -44,37 +44,37 @@ logger = logging.getLogger("agent_payment_trust.escrow")
 
 _Outcome: TypeAlias = "Sold | SoldExactly | Uncharged | Unsold | Refusal"
 
-#: The largest request that is sold, in bytes.
+#: The largest request body, in bytes.
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
-#: The longest value of a header, in characters: nginx reads all headers of an answer into 4 KB.
+#: The longest value of a header, in characters: nginx reads all headers of a response into 4 KB.
 _LONGEST_HEADER = 3_200
 
 
 class TooLarge(Exception):
-    """The request is larger than what is sold."""
+    """The request is larger than the limit."""
 
     def __init__(self) -> None:
         super().__init__(f"The request is larger than {MAX_REQUEST_BYTES} bytes. Nothing was held.")
 
 
 class CheckFailed(Exception):
-    """The merchant's own check of the input raised, which is its cause. The server answers it with a 500."""
+    """The merchant's own check of the input raised its cause. The server returns a 500."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as a framework's adapter shows it."""
+    """A request from a framework's adapter."""
 
     method: str
     #: Absolute.
     url: str
-    #: Whose names ignore case.
+    #: Names are case-insensitive.
     headers: Mapping[str, str]
-    #: Takes in all of a paid request before anything is held for it. Raises TooLarge, or anything if the buyer hung up.
+    #: Reads all of a paid request before anything is held for it. Raises TooLarge, or anything if the buyer hung up.
     receive: Callable[[], Awaitable[None]]
-    #: The merchant's check of the input: a text refuses it.
+    #: The merchant's check of the input, which refuses it with a text.
     validate: Callable[[], Awaitable[str | None]]
-    #: The merchant's handler, which gets the payment's id. It answers instead of raising.
+    #: The merchant's handler, which gets the payment's id. It returns a response instead of raising.
     run: Callable[[str], Awaitable[Delivery]]
 
 
@@ -91,8 +91,11 @@ class _Opened:
 
 @dataclass
 class Seller:
-    """Sells: an unpaid request is answered 402 with the terms; a paid one is held on the chain, then handled, and its
-    response goes to the arbiter, who releases or refunds the money."""
+    """Sells requests through the escrow.
+
+    An unpaid request gets a 402 with the terms. A paid one is held on the chain, then handled, and its response goes to
+    the arbiter, which releases or refunds the money.
+    """
 
     account: LocalAccount | Callable[[], LocalAccount]
     rpc_url: str | Callable[[], str]
@@ -106,11 +109,11 @@ class Seller:
     store: DeliveryStore
     _opened: _Opened | None = None
     _offers: list[Offer] | None = None
-    #: Sales go on when a buyer hangs up.
+    #: Sales continue when a buyer hangs up.
     _running: set[asyncio.Task[_Outcome]] = field(default_factory=set)
 
     def start(self) -> Seller:
-        """Say now what would keep every sale from being made, unless the first request reads the key or the node."""
+        """Report now any fault that would prevent every sale, unless the first request reads the key or the node."""
         if not callable(self.account) and not callable(self.rpc_url):
             _tell_without_gas(self.open())
         return self
@@ -134,8 +137,7 @@ class Seller:
     async def serve(self, asked: Asked) -> Delivery:
         """Answer a request.
 
-        :raises Exception: what the merchant's check of the input raised, or what is missing of the key and the node;
-            nothing was held then
+        :raises Exception: from the merchant's check of the input, or for a missing key or node; nothing was held then
         """
         if self._opened is None:
             _tell_without_gas(self.open())
@@ -162,7 +164,7 @@ class Seller:
             sale = await self._sale(opened, asked, header, offers)
             if not header.is_for(url):
                 named = str(header.resource)[:200]
-                error = f"The payment is for {named}, which is another resource. Nothing was held."
+                error = f"The payment is for {named}, which is a different resource. Nothing was held."
                 return _json(409, {"error": f"{error} Do not sign again; send the same header there."})
             await asked.receive()
         except CheckFailed:
@@ -191,7 +193,7 @@ class Seller:
     async def _sale(
         self, opened: _Opened, asked: Asked, header: Header, offers: list[Offer]
     ) -> Callable[[], Coroutine[Any, Any, _Outcome]]:
-        """How to sell what a payment is for.
+        """Return how to sell the resource of a payment.
 
         :raises MalformedPayment: if the payment cannot be read
         :raises PaymentRefused: if it does not match an offer, or its payer did not sign it
@@ -219,7 +221,10 @@ class Seller:
         return self._offers
 
     async def _signature(self, chain: Chain, payment: Payment) -> bytes:
-        """The payer's signature as the hold takes it. Held terms are public: only it keeps others from the goods."""
+        """Return the payer's signature in the form that the hold needs.
+
+        The terms of a hold are public; only the signature keeps others from the goods.
+        """
         own = account_signature(payment)
         if own is not None:
             return own
@@ -253,7 +258,7 @@ class Seller:
         return _passed_on(delivery, headers)
 
     def _contest_headers(self, account: LocalAccount, outcome: Sold) -> dict[str, str]:
-        """What the arbiter released is signed for its buyer as well, who can so show what it got."""
+        """Sign a released delivery for its buyer too, as proof of what it received."""
         payment, kept = outcome.payment, outcome.kept
         if payment.offer.contest is None or kept.decision != "release":
             return {}
@@ -263,7 +268,7 @@ class Seller:
         }
 
     def _withheld(self, outcome: Sold) -> Delivery:
-        """The answer in place of a refunded response that looks like goods."""
+        """Return the response that replaces a refunded one that looks like goods."""
         shown, delivery = f"0x{outcome.payment.id.hex()}", outcome.kept.delivery
         record = f"{self.arbiter_url}/escrow/evaluation/{shown}"
         why = None if is_coded(delivery) else refund_reason(delivery)
@@ -276,7 +281,10 @@ class Seller:
         return _json(500, body)
 
     def _required(self, offers: list[Offer], url: str, error: str) -> Delivery:
-        """The 402: x402 version 2 terms in its header; its body has nothing that a version 1 client could sign."""
+        """Return the 402, with x402 version 2 terms in its header.
+
+        Its body contains nothing that a version 1 client could sign.
+        """
         accepts = [requirements(offer, time.time()) for offer in offers]
         through = "through an escrow"
         if self.takes_exact:
@@ -318,7 +326,7 @@ def create_seller(
     exact: bool,
     store: DeliveryStore | None,
 ) -> Seller:
-    """A seller by the options of ``escrowed``.
+    """Return a seller with the options of ``escrowed``.
 
     :raises ValueError: for an invalid price, origin, node, contest, or ``least_seconds_left``
     """
@@ -343,7 +351,7 @@ def _tell_without_gas(opened: _Opened) -> None:
     """Log one line if the account that sends the holds cannot pay for one, without waiting for the node."""
 
     def look() -> None:
-        # The first sale reports what is wrong with the node.
+        # The first sale reports the node's failure.
         with contextlib.suppress(Exception):
             short = short_of_gas(opened.rpc_url, opened.account.address)
             if short is not None:
@@ -377,7 +385,7 @@ def _settled(kept: KeptDelivery, offer: Offer, payer: str) -> dict[str, str]:
 
 
 def _passed_on(delivery: Delivery, headers: Mapping[str, str]) -> Delivery:
-    """A response of the handler as it is sent, with these headers in place of its own."""
+    """Return the handler's response with these headers added or replaced."""
     cached = {} if delivery.header("cache-control") else {"cache-control": "no-store"}
     added = {**headers, **cached}
     others = tuple(one for one in delivery.headers if one[0] not in added)

@@ -1,4 +1,4 @@
-"""Stores for deliveries, so that a payment buys one answer and gets it again."""
+"""Stores for deliveries, so that a payment buys one response and can fetch it again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 
 from .delivery import Delivery
 
-#: ``ended``: the hold ended before the arbiter had the delivery, so it is never given out.
+#: ``ended``: the hold ended before the arbiter had the delivery, so it is never returned to the buyer.
 Ending = Literal["release", "refund", "ended"]
 
 _MOST_DELIVERIES = 10_000
@@ -24,7 +24,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 @dataclass(frozen=True)
 class KeptDelivery:
     delivery: Delivery
-    #: Method and path with its query: what the payment bought.
+    #: Method and path with its query, as bought.
     resource: str
     #: The transaction of the hold.
     transaction: str
@@ -37,7 +37,7 @@ class Claim:
 
     #: The first resource that the payment was claimed for.
     resource: str
-    #: The name of the claim; None while another request has it, or if the payment buys another resource.
+    #: Identifies the claim; None while another request has it, or if the payment buys another resource.
     lease: str | None
 
 
@@ -51,11 +51,11 @@ class DeliveryStore(Protocol):
     async def get(self, payment_id: bytes) -> KeptDelivery | None: ...
 
     async def claim(self, payment_id: bytes, resource: str, seconds: float) -> Claim:
-        """Tie a payment to a resource, permanently, and let one caller make its delivery for that many seconds."""
+        """Tie a payment to a resource, permanently, and let one caller make its delivery for this number of seconds."""
         ...
 
     async def extend(self, payment_id: bytes, lease: str, seconds: float) -> bool:
-        """Let a lease last that many seconds from now. False if it ran out and another caller may have one."""
+        """Extend a lease to this number of seconds from now. False if it ran out and another caller may have one."""
         ...
 
     async def keep(self, payment_id: bytes, kept: KeptDelivery) -> KeptDelivery:
@@ -75,7 +75,7 @@ class _Claimed:
 
 
 class MemoryStore:
-    """Stores deliveries in memory. Past the limits, the oldest decided one is dropped first, then the oldest."""
+    """Stores deliveries in memory. Beyond the limits, the oldest decided one is dropped first, then the oldest."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[bytes, KeptDelivery] = OrderedDict()
@@ -127,7 +127,7 @@ class MemoryStore:
 #: Shared by all routes of the process, so that one payment cannot buy at two of them.
 SHARED = MemoryStore()
 
-#: The table of ``PostgresStore``. Rows may be deleted after three days: no payment waits longer.
+#: The table of ``PostgresStore``. Rows may be deleted after three days, because no payment waits longer.
 POSTGRES_TABLE = """
 create table if not exists escrow_deliveries (
   id text primary key,
@@ -167,7 +167,7 @@ _DECIDE = "update escrow_deliveries set decision = %s where id = %s and head is 
 
 
 class Pool(Protocol):
-    """What is used of ``psycopg_pool.ConnectionPool``."""
+    """The parts of ``psycopg_pool.ConnectionPool`` that are used."""
 
     def connection(self) -> AbstractContextManager[Any]: ...
 
@@ -208,14 +208,17 @@ class PostgresStore:
         await self._rows(_KEEP, _hex(payment_id), kept.resource, json.dumps(head), body, kept.decision)
         stored = await self.get(payment_id)
         if stored is None:
-            raise LookupError(f"The delivery of payment {_hex(payment_id)} was stored and is gone.")
+            raise LookupError(f"The delivery of payment {_hex(payment_id)} was stored but is gone.")
         return stored
 
     async def decide(self, payment_id: bytes, ending: Ending) -> None:
         await self._rows(_DECIDE, ending, _hex(payment_id))
 
     async def _rows(self, text: str, *values: object) -> list[Any]:
-        """The rows of a statement, which is committed. In a thread, because every loop can use the same pool so."""
+        """Execute and commit a statement, and return its rows.
+
+        Runs in a thread, so that every loop can use the same pool.
+        """
 
         def run() -> list[Any]:
             with self._pool.connection() as connection:

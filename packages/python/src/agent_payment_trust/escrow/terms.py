@@ -1,4 +1,4 @@
-"""What a merchant offers: the same goods for the same price through each contract that the service arbitrates."""
+"""A merchant's offers: the same goods for the same price through each contract that the service arbitrates."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .contest import ContestTerms
 AUTH_CAPTURE, COMMERCE = "auth-capture", "commerce"
 #: The fee that the contracts require: 1% of a release.
 FEE_BPS = 100
-#: The least that the contracts hold, in atomic units of USDC.
+#: The minimum amount that the contracts hold, in atomic units of USDC.
 LEAST_AMOUNT = 10_000
-#: How long a signed authorization stays valid, in seconds.
+#: The time for which a signed authorization is valid, in seconds.
 MAX_TIMEOUT_SECONDS = 120
-#: How long the arbiter has for a release, in seconds.
+#: The time that the arbiter has for a release, in seconds.
 AUTHORIZATION_SECONDS = 86_400
-#: How long after the hold anyone may refund it, in seconds.
+#: The time after the hold from which anyone may refund it, in seconds.
 REFUNDABLE_AFTER_SECONDS = 1800
 
 
 @dataclass(frozen=True)
 class Token:
-    """The token that pays; name and version are those of its EIP-712 domain."""
+    """The token that pays, with the name and version of its EIP-712 domain."""
 
     address: str
     name: str
@@ -42,13 +42,13 @@ class EscrowFacts:
     chain_id: int
     #: The ``operator`` of its payments, which is called to hold them. Deliveries are signed for it.
     address: str
-    #: What holds the money: ids and nonces bind it.
+    #: The contract that holds the money: ids and nonces bind it.
     custody: str
-    #: What the payer signs the money over to.
+    #: The contract that the payer signs the money over to.
     collector: str
     usdc: Token
     fee_receiver: str
-    #: Name and version of the EIP-712 domain of deliveries.
+    #: Name and version of the EIP-712 domain for deliveries.
     delivery_domain: tuple[str, str]
 
     @property
@@ -62,12 +62,12 @@ class Offer:
     merchant: str
     #: Atomic units of USDC.
     price: int
-    #: What its buyer may contest before the release; None for nothing.
+    #: The contest that its buyer may bring before the release, if any.
     contest: ContestTerms | None = None
 
 
 def common_requirements(offer: Offer, scheme: str) -> dict[str, Any]:
-    """What terms of every scheme state."""
+    """Return the members that the terms of every scheme share."""
     escrow = offer.escrow
     return {
         "scheme": scheme,
@@ -80,7 +80,7 @@ def common_requirements(offer: Offer, scheme: str) -> dict[str, Any]:
 
 
 def requirements(offer: Offer, now: float) -> dict[str, Any]:
-    """The x402 version 2 payment requirements of an offer; their expiries count from ``now``, in Unix seconds."""
+    """Return an offer's x402 version 2 payment requirements; they expire relative to ``now``, in Unix seconds."""
     escrow, seconds, contest = offer.escrow, math.ceil(now), offer.contest
     offered = {} if contest is None else contest.offered
     common = common_requirements(offer, escrow.scheme)
@@ -119,7 +119,7 @@ def requirements(offer: Offer, now: float) -> dict[str, Any]:
             "feeReceiver": receiver,
             "preApprovalExpirySeconds": seconds + MAX_TIMEOUT_SECONDS,
             "authorizationExpirySeconds": seconds + AUTHORIZATION_SECONDS,
-            # A day after the authorization's, and the window.
+            # A day after the authorization's expiry, plus the window.
             "refundExpirySeconds": seconds + 2 * AUTHORIZATION_SECONDS + (0 if contest is None else contest.seconds),
             **offered,
         },
@@ -127,10 +127,10 @@ def requirements(offer: Offer, now: float) -> dict[str, Any]:
 
 
 def parse_price(price: str) -> int:
-    """A price in atomic units of USDC.
+    """Return a price in atomic units of USDC.
 
     :param price: US dollars with at most 6 decimals, like ``"0.10"``
-    :raises ValueError: if it is not one, or below the least amount that the contracts hold
+    :raises ValueError: if it is not a price, or below the contracts' minimum
     """
     match = re.fullmatch(r"([0-9]{1,30})(?:\.([0-9]{1,6}))?", price)
     atomic = 0 if match is None else int(match[1]) * 1_000_000 + int((match[2] or "").ljust(6, "0"))

@@ -27,16 +27,16 @@ def payment_middleware(
     require: str | Sequence[str] = "verified",
     **options: Any,  # noqa: ANN401
 ) -> Callable[[Request, _Next], Awaitable[Response]]:
-    """x402's middleware, for verified wallets only: ``app.middleware("http")(payment_middleware(…))``.
+    """Return x402's middleware, for verified wallets only: ``app.middleware("http")(payment_middleware(…))``.
 
-    Every other wallet gets a 403 with the service's reasons, or a 503 while the service does not answer. Neither is
+    Any other wallet gets a 403 with the service's reasons, or a 503 while the service is unavailable, and is not
     charged.
 
-    :param service: the trust service, like ``https://trust.example``
-    :param require: what a wallet must have passed, besides being verified
-    :param options: those of x402's ``payment_middleware``
+    :param service: the trust service, such as ``https://trust.example``
+    :param require: the tests that a wallet must have passed, in addition to being verified
+    :param options: the options of x402's ``payment_middleware``
     :raises ValueError: if ``service`` is not an origin
-    :raises InputError: for a requirement that does not exist
+    :raises InputError: for an unknown requirement
     """
     gate = Gate(service, require)
 
@@ -52,7 +52,7 @@ def payment_middleware(
         token = CURRENT.set(judgment)
 
         async def judged(admitted: Request) -> Response:
-            # x402 sets this for a payment that it takes. A hook before the gate's can verify one without the gate.
+            # x402 sets this for a payment that it accepts. A hook before the gate's can verify one without the gate.
             is_paid = getattr(admitted.state, "payment_payload", None) is not None
             return _answer(NOT_JUDGED) if is_paid and judgment.wallet is None else await call_next(admitted)
 

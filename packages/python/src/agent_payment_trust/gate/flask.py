@@ -27,16 +27,16 @@ def payment_middleware(
     require: str | Sequence[str] = "verified",
     **options: Any,  # noqa: ANN401
 ) -> None:
-    """x402's middleware, for verified wallets only: ``payment_middleware(app, routes, server, service=…)``.
+    """Install x402's middleware, for verified wallets only: ``payment_middleware(app, routes, server, service=…)``.
 
-    Every other wallet gets a 403 with the service's reasons, or a 503 while the service does not answer. Neither is
+    Any other wallet gets a 403 with the service's reasons, or a 503 while the service is unavailable, and is not
     charged.
 
-    :param service: the trust service, like ``https://trust.example``
-    :param require: what a wallet must have passed, besides being verified
-    :param options: those of x402's ``payment_middleware``
+    :param service: the trust service, such as ``https://trust.example``
+    :param require: the tests that a wallet must have passed, in addition to being verified
+    :param options: the options of x402's ``payment_middleware``
     :raises ValueError: if ``service`` is not an origin
-    :raises InputError: for a requirement that does not exist
+    :raises InputError: for an unknown requirement
     """
     gate = Gate(service, require)
     server.on_before_verify(gate.before_verify)
@@ -45,7 +45,7 @@ def payment_middleware(
 
     def judged(environ: _Environ, start_response: _StartResponse) -> Iterable[bytes]:
         judgment = CURRENT.get()
-        # x402 sets this for a payment that it takes. A hook before the gate's can verify one without the gate.
+        # x402 sets this for a payment that it accepts. A hook before the gate's can verify one without the gate.
         if g.get("payment_payload") is not None and (judgment is None or judgment.wallet is None):
             return _answer(NOT_JUDGED, start_response)
         return handle(environ, start_response)

@@ -1,4 +1,4 @@
-"""Whether a payment may be taken."""
+"""Whether a payment may be accepted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAMES = ("authorization", "permit2Authorization")
 
 @dataclass(frozen=True)
 class Refused:
-    """The answer to a payment that is not taken. Nothing was charged."""
+    """The response to a payment that is not accepted. Nothing was charged."""
 
     status: int
     body: dict[str, Any]
@@ -43,16 +43,16 @@ class Refused:
 
 @dataclass
 class Judgment:
-    """What the gate found about the payment of one request."""
+    """The gate's finding about the payment of one request."""
 
     wallet: str | None = None
     refused: Refused | None = None
 
 
-#: The judgment of the request that is being served.
+#: The judgment of the request in progress.
 CURRENT: ContextVar[Judgment | None] = ContextVar("agent_payment_trust_gate", default=None)
 
-#: For a payment that x402 took without asking the gate.
+#: For a payment that x402 accepted without calling the gate.
 NOT_JUDGED = Refused(500, {"error": "The gate did not judge this payment."})
 
 
@@ -60,11 +60,11 @@ NOT_JUDGED = Refused(500, {"error": "The gate did not judge this payment."})
 class Gate:
     """Admits the payments of verified wallets.
 
-    :param service: the trust service, like ``https://trust.example``
-    :param require: which tests a wallet must have passed, like ``["can_pay", "retry_safety"]``. Every wallet also must
-        be verified: a current PASS, and no current FAIL.
+    :param service: the trust service, such as ``https://trust.example``
+    :param require: the tests that a wallet must have passed, such as ``["can_pay", "retry_safety"]``. Every wallet must
+        also be verified, with a current PASS and no current FAIL.
     :raises ValueError: if ``service`` is not an origin
-    :raises InputError: for a requirement that does not exist
+    :raises InputError: for an unknown requirement
     """
 
     service: str
@@ -79,7 +79,7 @@ class Gate:
         object.__setattr__(self, "_required", tuple(required))
 
     def before_verify(self, context: VerifyContext) -> AbortResult | None:
-        """The hook for ``on_before_verify``: the payload here is the one that the facilitator will judge."""
+        """Serve as the hook for ``on_before_verify``: the payload here is the one that the facilitator will judge."""
         judgment = CURRENT.get() or Judgment()
         judgment.wallet, judgment.refused = None, None
         requirements = context.requirements
@@ -104,16 +104,16 @@ class Gate:
         return _refuse(judgment, Refused(403, _refusal(f"Wallet {wallet} {why}.", **more)))
 
     def after_verify(self, context: VerifyResultContext) -> AbortResult | None:
-        """The hook for ``on_after_verify``: the facilitator must name the wallet that was judged."""
+        """Serve as the hook for ``on_after_verify``: the facilitator must name the wallet that was judged."""
         judgment, payer = CURRENT.get(), context.result.payer
         if judgment is None or judgment.wallet is None or payer is None or payer.lower() == judgment.wallet.lower():
             return None
         judgment.wallet = None
-        why = "The facilitator names another wallet than the payment does."
+        why = "The facilitator names a different wallet from the payment."
         return _refuse(judgment, Refused(403, _refusal(why)))
 
     def _look_up(self, wallet: str) -> JsonObject:
-        """The wallet's verification record."""
+        """Fetch the wallet's verification record."""
         url = f"{self.service.rstrip('/')}/verify?wallet={wallet}"
         record = parse_unsigned_json(fetch(url, _TIMEOUT_SECONDS))
         if isinstance(record, dict) and str(record.get("wallet")).lower() == wallet.lower():
@@ -122,14 +122,14 @@ class Gate:
 
 
 def payer_of(payload: Mapping[str, Any], scheme: str, network: str) -> str:
-    """The wallet that must have signed a payment.
+    """Return the wallet that must have signed a payment.
 
     Facilitators differ in which of two names they read, and some ignore case, so a payment with two names is refused.
 
     :raises ValueError: for a payment that does not name exactly one wallet
     """
     if scheme not in _SCHEMES or not network.startswith("eip155:"):
-        raise ValueError(f"This shop cannot tell who pays by the scheme {scheme} on {network}.")
+        raise ValueError(f"This shop cannot identify the payer in the scheme {scheme} on {network}.")
     authorization = _only(payload, "authorization$", _NAMES)
     payer = _only(authorization, "^from$", ("from",))
     if isinstance(payer, str) and re.fullmatch(r"0x[0-9a-fA-F]{40}", payer):
@@ -138,7 +138,7 @@ def payer_of(payload: Mapping[str, Any], scheme: str, network: str) -> str:
 
 
 def with_head(routes: RoutesConfig) -> RoutesConfig:
-    """The routes, with HEAD priced like GET: frameworks answer it with the handler of GET."""
+    """Return the routes, with HEAD priced like GET: frameworks answer it with the handler of GET."""
     if isinstance(routes, RouteConfig) or "accepts" in routes:
         return routes
     heads = {re.sub(r"^GET\s", "HEAD ", key, flags=re.IGNORECASE): config for key, config in routes.items()}
@@ -146,7 +146,7 @@ def with_head(routes: RoutesConfig) -> RoutesConfig:
 
 
 def _only(value: object, pattern: str, names: Sequence[str]) -> object:
-    """The one member with such a name; None if its name is not one of these."""
+    """Return the one member with such a name; None if its name is not in the list."""
     if not isinstance(value, dict):
         return None
     found = [key for key in value if re.search(pattern, key, re.IGNORECASE)]

@@ -14,7 +14,7 @@ from .did import DidKey, key_of
 from .statement import Statement, read_statement
 
 _UINT256_MEMBERS = ("version", "validUntil", "issuedAt")
-#: The members of each payload in the order that is signed.
+#: The members of each payload in the order in which they are signed.
 _ORDER = {
     "offer": ("version", "resourceUrl", "scheme", "network", "asset", "payTo", "amount", "validUntil"),
     "receipt": ("version", "network", "resourceUrl", "payer", "issuedAt", "transaction"),
@@ -32,7 +32,7 @@ class Check:
 @dataclass(frozen=True)
 class SignedReport:
     valid: bool
-    #: Whether every check holds apart from time: an offer that is over is still evidence of what was offered.
+    #: Whether every check other than the time holds: an expired offer is still evidence of the offer.
     genuine: bool
     checks: tuple[Check, ...]
     payload: JsonObject
@@ -49,13 +49,13 @@ def check_signed(
 ) -> SignedReport:
     """Check a signed offer or receipt.
 
-    Anyone can sign an offer for anyone's URL. So a JWS must be by a key of the resource's own host, and an EIP-712
-    signature by the account that is paid.
+    A valid signature alone is not enough, because anyone can sign an offer for anyone's URL: a JWS must be signed by a
+    key of the resource's own host, and an EIP-712 signature must be the payee's.
 
     :param kind: ``offer`` or ``receipt``
-    :param at: Unix seconds; an offer must hold then
-    :param did: the text of the DID document that is trusted, for a JWS
-    :param pay_to: the account that must have signed an EIP-712 receipt, which does not name it; an offer does
+    :param at: Unix seconds; an offer must be valid at this time
+    :param did: the text of the trusted DID document, for a JWS
+    :param pay_to: the expected signer of an EIP-712 receipt, which does not name it; an offer does
     :param members: the values that the payload must have
     :raises InputError: if it is not a signed offer or receipt, or the DID document cannot be read
     """
@@ -65,7 +65,7 @@ def check_signed(
     checks += [Check(f"{name} is {value}", _same(payload.get(name), value)) for name, value in (members or {}).items()]
     genuine = all(check.holds for check in checks)
     if kind == "offer":
-        checks.append(Check("the offer still holds", payload["validUntil"] >= at))
+        checks.append(Check("the offer has not expired", payload["validUntil"] >= at))
     return SignedReport(all(check.holds for check in checks), genuine, tuple(checks), payload)
 
 
@@ -102,12 +102,12 @@ def _verifies(jws: str, key: DidKey) -> bool:
 def _check_typed_data(kind: str, statement: Statement, pay_to: str | None) -> list[Check]:
     paid = statement.payload["payTo"] if kind == "offer" else pay_to
     signer = _signer_of(kind, statement)
-    shown = "which is not known" if paid is None else paid
-    return [Check(f"the signer is who is paid, {shown}", signer is not None and _same(signer, paid))]
+    shown = "which is unknown" if paid is None else paid
+    return [Check(f"the signer is the payee, {shown}", signer is not None and _same(signer, paid))]
 
 
 def _signer_of(kind: str, statement: Statement) -> str | None:
-    """The account that signed, or None for bytes that no account could have made."""
+    """Return the account that signed, or None for bytes that no account could have produced."""
     try:
         from eth_account import Account
         from eth_account.messages import encode_typed_data
@@ -117,7 +117,7 @@ def _signer_of(kind: str, statement: Statement) -> str | None:
         return None
     primary = kind.capitalize()
     fields = [{"name": name, "type": "uint256" if name in _UINT256_MEMBERS else "string"} for name in _ORDER[kind]]
-    # The chain is 1 for every network: it is the domain of the extension, not of a contract.
+    # The chain id is always 1: the domain belongs to the extension, not to a contract.
     domain = {"name": f"x402 {kind}", "version": "1", "chainId": 1}
     message = encode_typed_data(domain, {primary: fields}, dict(statement.payload))
     try:
@@ -127,7 +127,7 @@ def _signer_of(kind: str, statement: Statement) -> str | None:
 
 
 def _same(one: object, other: object) -> bool:
-    """Addresses and hashes are the same in either case."""
+    """Compare values; addresses and hashes without regard to case."""
     if type(one) is type(other) and one == other:
         return True
     lower = _lower_hex(one)

@@ -18,14 +18,14 @@ _ED25519_PUB = b"\xed\x01"
 
 @dataclass(frozen=True)
 class DidKey:
-    """The key of a JWS, with the only algorithm that it may be used for."""
+    """The key of a JWS, with the only algorithm that it may be used with."""
 
     algorithm: str
     key: Key
 
 
 def key_of(source: str | bytes, kid: str) -> DidKey | None:
-    """The key that a DID document lists as this verification method: Ed25519, or P-256 as a JWK.
+    """Return the key that a DID document lists as this verification method: Ed25519, or P-256 as a JWK.
 
     :param kid: a DID URL, ``did:web:HOST#FRAGMENT``
     :raises InputError: if the document or the key cannot be read
@@ -44,13 +44,13 @@ def key_of(source: str | bytes, kid: str) -> DidKey | None:
         return None
     jwk = _jwk_of(method)
     if jwk is None:
-        raise InputError(f"The key {quote(kid)} is neither an Ed25519 nor a P-256 key.")
+        raise InputError(f"The key {quote(kid)} is not an Ed25519 or P-256 key.")
     try:
         if jwk["kty"] == "OKP":
             return DidKey("EdDSA", OKPKey.import_key(jwk))
         return DidKey("ES256", ECKey.import_key(jwk))
     except (JoseError, ValueError):
-        raise InputError(f"The key {quote(kid)} is listed with members that are no key.") from None
+        raise InputError(f"The key {quote(kid)} is listed with invalid members.") from None
 
 
 def _read(source: str | bytes) -> JsonObject:
@@ -64,7 +64,7 @@ def _read(source: str | bytes) -> JsonObject:
 
 
 def _jwk_of(method: JsonObject) -> dict[str, str | list[str]] | None:
-    """The public members only: everything else that the document states about the key is not used."""
+    """Return the public members only, and ignore everything else about the key."""
     jwk, multibase = method.get("publicKeyJwk"), method.get("publicKeyMultibase")
     if isinstance(jwk, dict):
         for kty, crv, coordinates in (("OKP", "Ed25519", ["x"]), ("EC", "P-256", ["x", "y"])):

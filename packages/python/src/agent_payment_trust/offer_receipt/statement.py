@@ -1,4 +1,4 @@
-"""What a seller signed, taken apart. None of it has been verified."""
+"""A seller's signed statement, parsed. None of it has been verified."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import InputError, Refusal, quote
 from ..issuer import origin_of
 from ..strict_json import Json, JsonObject, parse_strict_json
 
-#: Every member of a payload is text or a whole number (version 1 of the extension).
+#: Every member of a payload is a string or a whole number (version 1 of the extension).
 _MEMBERS: dict[str, dict[str, type]] = {
     "offer": {
         "version": int,
@@ -51,8 +51,8 @@ def read_statement(kind: str, signed: Json) -> Statement:
     """Read ``{format: "jws", signature}`` or ``{format: "eip712", payload, signature}``.
 
     :param kind: ``offer`` or ``receipt``
-    :raises InputError: for another form, a JWS with a payload beside it, and a resource whose URL names a user: they
-        make people read what was not signed
+    :raises InputError: for another form, a JWS with an extra payload, and a resource whose URL contains a user name,
+        because both can pass off unsigned text as signed
     """
     if not isinstance(signed, dict):
         raise InputError(f"The {kind} is not a JSON object.")
@@ -64,7 +64,7 @@ def read_statement(kind: str, signed: Json) -> Statement:
     if form != "jws":
         raise InputError(f"The {kind} has the format {quote(form)}; expected jws or eip712.")
     if "payload" in signed:
-        raise InputError(f"The {kind} has a payload beside its JWS, which is not signed.")
+        raise InputError(f"The {kind} has a payload next to its JWS, which is not signed.")
     if not re.fullmatch(r"[\w-]+\.[\w-]+\.[\w-]+", signature, re.ASCII):
         raise InputError(f"The {kind}'s JWS is not three parts in base64url, separated by dots.")
     header, payload, _ = signature.split(".")
@@ -90,7 +90,7 @@ def _decode(kind: str, part: str) -> JsonObject:
 def _read_payload(kind: str, payload: Json) -> JsonObject:
     if not isinstance(payload, dict):
         raise InputError(f"The {kind} has no payload.")
-    # A JWS receipt may leave its transaction out; in EIP-712 it is empty.
+    # A JWS receipt may omit its transaction; in EIP-712 it is empty.
     whole = {"transaction": "", **payload} if kind == "receipt" else payload
     members = _MEMBERS[kind]
     for name, expected in members.items():

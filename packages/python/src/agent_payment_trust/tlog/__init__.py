@@ -1,4 +1,4 @@
-"""The public log (C2SP tlog-tiles): that a record is in it, offline."""
+"""The public log (C2SP tlog-tiles): checks offline that a record is in it."""
 
 from .logged import LoggedReport, check_logged
 from .policy import Policy, parse_policy

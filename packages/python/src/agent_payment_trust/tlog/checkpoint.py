@@ -17,13 +17,13 @@ _MAX_SAFE_INTEGER = 2**53 - 1
 @dataclass(frozen=True)
 class Checkpoint:
     origin: str
-    #: Entries in the tree.
+    #: The number of entries in the tree.
     size: int
     root: bytes
 
 
 def parse_checkpoint(text: str) -> Checkpoint:
-    """Read the text of a checkpoint's note, without signatures.
+    """Parse the text of a checkpoint's note, without signatures.
 
     :raises Refusal: ``malformed_checkpoint``
     """
@@ -47,7 +47,7 @@ def parse_checkpoint(text: str) -> Checkpoint:
 
 
 def parse_index(digits: str) -> int | None:
-    """A whole number below 2^53 without leading zeros, or None."""
+    """Parse a whole number below 2^53 without leading zeros, or return None."""
     value = int(digits) if re.fullmatch(r"0|[1-9][0-9]{0,15}", digits) else -1
     return value if 0 <= value <= _MAX_SAFE_INTEGER else None
 

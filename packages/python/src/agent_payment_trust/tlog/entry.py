@@ -25,7 +25,7 @@ _TYPES = frozenset(
         "signing_key",
     ]
 )
-#: Entries whose document is not the record itself.
+#: Types of entries whose document is not the record itself.
 _OF_CERTIFICATES = ("certificate", "reversal", "proof", "seller_certificate", "seller_correction")
 _FORMS = (
     ["document", "id", "index", "type", "version"],
@@ -39,7 +39,7 @@ _CERTIFICATE_MEMBERS = (
     "id", "product", "test_version", "verdict", "level", "checks", "detected", "wallet", "issued_at", "valid_until",
     "cert_url",
 )  # fmt: skip
-#: The same for a seller's record, besides its checks and the digest of its evidence.
+#: The same for a seller's record, in addition to its checks and the digest of its evidence.
 _SELLER_MEMBERS = (
     "id", "product", "origin", "path_prefix", "request", "pay_to", "bought_by", "verdict", "level", "issued_at",
     "valid_until", "cert_url",
@@ -58,9 +58,9 @@ class Entry:
 
 
 def parse_entry(data: bytes) -> Entry:
-    """Read an entry, in its one canonical form.
+    """Parse an entry, in its one canonical form.
 
-    :raises Refusal: ``malformed_entry``, also for a type that is not known here
+    :raises Refusal: ``malformed_entry``, also for an unknown type
     """
     if len(data) > _MAX_ENTRY_BYTES:
         raise _malformed(f"it has {len(data)} bytes")
@@ -74,7 +74,7 @@ def parse_entry(data: bytes) -> Entry:
     index, kind, entry_id = entry["index"], entry["type"], entry["id"]
     if entry["version"] != 1 or entry["version"] is True:
         raise _malformed(
-            f"its version is {quote(entry['version'])}; this verifier knows 1 and has to be updated for others"
+            f"its version is {quote(entry['version'])}; this verifier supports version 1; update it for others"
         )
     if type(index) is not int or index < 0:
         raise _malformed(f"its index is {quote(index)}")
@@ -85,12 +85,14 @@ def parse_entry(data: bytes) -> Entry:
     document, digest = entry.get("document"), entry.get("sha256")
     has_digest = isinstance(digest, str) and re.fullmatch(r"[0-9a-f]{64}", digest) and isinstance(entry["url"], str)
     if not isinstance(document, dict) and not has_digest:
-        raise _malformed("it has neither a document nor its sha256 and url")
+        raise _malformed("it has no document, or sha256 and url")
     return Entry(index, kind, entry_id, document, digest)
 
 
 def published_document(kind: str, source: str | bytes) -> JsonObject:
-    """The record as an entry of this type is about it: a contest's record has its document as ``answer``.
+    """Return the part of a record that an entry of this type is about.
+
+    A contest's record has its document as ``answer``.
 
     :raises Refusal: if it is not a JSON object
     """
@@ -115,11 +117,11 @@ def _difference(entry: Entry, record: JsonObject) -> str | None:
     document = entry.document
     if document is None:
         is_same = hashlib.sha256(jcs(record)).hexdigest() == entry.sha256
-        return None if is_same else "the document that was logged has another sha256"
+        return None if is_same else "the logged document has a different sha256"
     if jcs(record) == jcs(document):
         return None
     if entry.type not in _OF_CERTIFICATES:
-        return "the document that was logged is another one"
+        return "the logged document is a different one"
     if record.get("id") != entry.id:
         return f"it is about {quote(entry.id)}"
     if entry.type == "certificate":
@@ -162,7 +164,7 @@ def _text(value: JsonObject, name: str) -> bytes:
 
 
 def _exact(value: Json) -> Json:
-    """A log's documents hold safe integers only: every other number is in them as its text."""
+    """Return a value as in a log's documents: safe integers only, any other number as its text."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         is_safe = float(value).is_integer() and abs(value) <= _MAX_SAFE_INTEGER
         return int(value) if is_safe else jcs(value).decode()

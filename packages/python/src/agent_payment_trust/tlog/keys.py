@@ -1,4 +1,4 @@
-"""Keys of logs and witnesses (C2SP signed-note), and what they sign (C2SP tlog-cosignature)."""
+"""Keys of logs and witnesses (C2SP signed-note), and the messages that they sign (C2SP tlog-cosignature)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..encodings import from_base64
 from ..errors import Refusal, quote
 from .checkpoint import parse_checkpoint
 
-#: The signature types of C2SP signed-note that are known here.
+#: The supported signature types of C2SP signed-note.
 ED25519, COSIGNATURE, ML_DSA_44 = 0x01, 0x04, 0x06
 _KEY_SIZE = {ED25519: 32, COSIGNATURE: 32, ML_DSA_44: 1312}
-#: Bytes before the signature proper: the time of a cosignature.
+#: The size of the timestamp before the signature itself, in bytes.
 _TIME_SIZE = {ED25519: 0, COSIGNATURE: 8, ML_DSA_44: 8}
 _SIGNATURE_SIZE = {ED25519: 64, COSIGNATURE: 64, ML_DSA_44: 2420}
 #: The last second that the TypeScript verifier can print as a date.
@@ -26,7 +26,7 @@ _LAST_SECOND = 8_640_000_000_000
 
 @dataclass(frozen=True)
 class VerifierKey:
-    """What a ``vkey`` states: a log's origin or a witness's name, and its public key."""
+    """The contents of a ``vkey``: a log's origin or a witness's name, and its public key."""
 
     name: str
     id: str
@@ -36,7 +36,7 @@ class VerifierKey:
 
 
 def is_key_name(name: str) -> bool:
-    """A name has no white space of any script, no plus, and no control character."""
+    """Return whether a name is free of white space of any script, plus signs, and control characters."""
     return name != "" and not any(char.isspace() or char in "+\ufeff" or _is_control(char) for char in name)
 
 
@@ -45,9 +45,9 @@ def _is_control(char: str) -> bool:
 
 
 def parse_verifier_key(vkey: str) -> VerifierKey:
-    """Read a vkey, like ``example.com/foo+530d903a+AekyeRrm56h…``.
+    """Parse a vkey, such as ``example.com/foo+530d903a+AekyeRrm56h…``.
 
-    :raises Refusal: ``malformed_vkey``, or ``unsupported_signature_type`` for a type that is not checked here
+    :raises Refusal: ``malformed_vkey``, or ``unsupported_signature_type`` for an unsupported type
     """
     match = re.fullmatch(r"([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)", vkey, re.ASCII)
     data = None if match is None else from_base64(match[3])
@@ -56,7 +56,7 @@ def parse_verifier_key(vkey: str) -> VerifierKey:
     name, key_id, kind, public_key = match[1], match[2], data[0], data[1:]
     if kind not in _KEY_SIZE:
         raise Refusal(
-            "unsupported_signature_type", f"the vkey of {quote(name)} has signature type {kind}, not 1, 4 or 6"
+            "unsupported_signature_type", f"the vkey of {quote(name)} has signature type {kind}, not 1, 4, or 6"
         )
     if not is_key_name(name):
         raise Refusal("malformed_vkey", f"{quote(name)} is not a key name: no spaces and no plus")
@@ -69,7 +69,7 @@ def parse_verifier_key(vkey: str) -> VerifierKey:
 
 
 def check_signature(key: VerifierKey, text: str, signature: bytes) -> int | None:
-    """Check one signature of a note. Returns a cosignature's POSIX time, or None for a log's own signature.
+    """Check one signature of a note. Return a cosignature's POSIX time, or None for a log's own signature.
 
     :raises Refusal: ``note_signature_mismatch``, or ``unsupported_signature_type`` without ML-DSA-44
     """
@@ -79,14 +79,14 @@ def check_signature(key: VerifierKey, text: str, signature: bytes) -> int | None
         raise _mismatch(key, f"has {len(signature)} bytes, expected {expected}")
     seconds = int.from_bytes(signature[:timed], "big")
     if seconds > _LAST_SECOND:
-        raise _mismatch(key, "has a time that is no date")
+        raise _mismatch(key, "has an invalid time")
     if not _holds(key, signature[timed:], _signed_message(key, text, seconds)):
         raise _mismatch(key, "does not verify")
     return None if timed == 0 else seconds
 
 
 def _signed_message(key: VerifierKey, text: str, seconds: int) -> bytes:
-    """A log's key signs the text itself; a cosigner's key signs a checkpoint at a time."""
+    """Return the signed bytes. A log's key signs the text itself; a cosigner's key signs a checkpoint at a time."""
     if key.type == ED25519:
         return text.encode()
     checkpoint = parse_checkpoint(text)

@@ -1,4 +1,4 @@
-"""That a record is in the log, signed by its issuer."""
+"""Whether a record is in the log, signed by its issuer."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .proof import leaf_hash, parse_proof, verify_proof
 
 @dataclass(frozen=True)
 class LoggedReport:
-    """Where a record is in the log, if ``valid``; otherwise a stable ``code`` and a reason for people."""
+    """The place of a record in the log, if ``valid``; otherwise a stable ``code`` and a reason for people."""
 
     valid: bool
     log: str = ""
     index: int = 0
-    #: Entries in the tree.
+    #: The number of entries in the tree.
     size: int = 0
     type: str = ""
     id: str = ""
-    #: Who signed the entry's document, as a ``did:web`` identifier.
+    #: The signer of the entry's document, as a ``did:web`` identifier.
     issuer: str = ""
     claims: Claims | None = None
     #: POSIX times of the newest cosignatures, by witness.
@@ -44,12 +44,14 @@ def check_logged(
     issuer: str | None = None,
     at: datetime | None = None,
 ) -> LoggedReport:
-    """Check that a record is in the log: the entry is about it, its issuer signed the entry's document, the entry is
-    in the tree at the index that it names, and the policy's quorum cosigned that tree. Nothing is fetched.
+    """Check that a record is in the log.
+
+    The entry is about the record, its issuer signed the entry's document, the entry is in the tree at the index that it
+    names, and the policy's quorum cosigned that tree. Nothing is fetched.
 
     :param record: the record's JSON as received
     :param proof: the text of its ``.tlog-proof``
-    :raises InputError: if ``issuer`` is not one
+    :raises InputError: if ``issuer`` is invalid
     """
     try:
         return _logged(record, proof, policy, keys, issuer, at)
@@ -67,11 +69,11 @@ def _logged(
 ) -> LoggedReport:
     parsed = parse_proof(proof)
     if parsed.extra is None:
-        raise Refusal("malformed_log_proof", "the proof does not carry the entry")
+        raise Refusal("malformed_log_proof", "the proof does not contain the entry")
     shown = verify_proof(parsed, leaf_hash(parsed.extra), policy)
     entry = parse_entry(parsed.extra)
     if entry.index != shown.index:
-        raise Refusal("entry_mismatch", f"the entry names the index {entry.index}, and is at {shown.index}")
+        raise Refusal("entry_mismatch", f"the entry names the index {entry.index}, but is at {shown.index}")
     document = published_document(entry.type, record)
     bind_entry(entry, document)
     report = verify_document(jcs(document if entry.document is None else entry.document), keys, issuer=issuer, at=at)

@@ -10,7 +10,7 @@ from ..encodings import from_base64
 from ..errors import Refusal, quote
 from .keys import VerifierKey, check_signature, is_key_name
 
-#: A larger note is refused before it is read. Sixteen ML-DSA-44 signatures take 60,000 bytes.
+#: A larger note is refused before it is parsed. Sixteen ML-DSA-44 signatures take 60,000 bytes.
 _MAX_NOTE_BYTES = 1_000_000
 _MAX_SIGNATURES = 100
 
@@ -24,9 +24,9 @@ class NoteSignature:
 
 @dataclass(frozen=True)
 class ParsedNote:
-    """A note of which the form has been checked, but no signature."""
+    """A note whose form has been checked, but none of its signatures."""
 
-    #: What is signed, with its last newline.
+    #: The signed text, including its last newline.
     text: str
     signatures: tuple[NoteSignature, ...]
 
@@ -64,7 +64,7 @@ def parse_note(source: str | bytes) -> ParsedNote:
 
 
 def verify_note(note: ParsedNote, keys: Sequence[VerifierKey]) -> tuple[VerifiedSignature, ...]:
-    """Check every signature of a note that is by a known key.
+    """Check every signature of a note by a known key.
 
     :raises Refusal: ``note_signature_mismatch`` if one of them does not verify; ``note_not_signed`` if there is none
     """
@@ -78,7 +78,7 @@ def verify_note(note: ParsedNote, keys: Sequence[VerifierKey]) -> tuple[Verified
             found.append(VerifiedSignature(key, check_signature(key, note.text, line.signature)))
     if not found:
         names = ", ".join(quote(key.name) for key in keys)
-        raise Refusal("note_not_signed", f"the note is signed by none of {names}")
+        raise Refusal("note_not_signed", f"the note is not signed by any of {names}")
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""Which logs and witnesses to trust (C2SP tlog-policy)."""
+"""The logs and witnesses to trust (C2SP tlog-policy)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Policy:
     logs: tuple[VerifierKey, ...]
     #: By their names in the file.
     witnesses: dict[str, VerifierKey]
-    #: None where no cosignature is required (``quorum none``).
+    #: None if no cosignature is required (``quorum none``).
     quorum: Rule | None
 
 
@@ -52,7 +52,7 @@ class Witnessed:
 def verify_checkpoint(source: str | bytes, policy: Policy) -> Witnessed:
     """Check a signed checkpoint: its log's signature, every signature of a named witness, and the quorum.
 
-    :raises Refusal: ``unknown_log``, ``quorum_not_met``, or why the note does not verify
+    :raises Refusal: ``unknown_log``, ``quorum_not_met``, or the code for a note that does not verify
     """
     note = parse_note(source)
     checkpoint = parse_checkpoint(note.text)
@@ -69,14 +69,14 @@ def verify_checkpoint(source: str | bytes, policy: Policy) -> Witnessed:
         if key.vkey in signed
     }
     if policy.quorum is not None and not policy.quorum.is_met(signed):
-        names = ", ".join(quote(name) for name in cosigned) or "none"
-        raise Refusal("quorum_not_met", f"the policy's quorum has not cosigned the checkpoint, only: {names}")
+        names = ", ".join(quote(name) for name in cosigned) or "no witness"
+        raise Refusal("quorum_not_met", f"the checkpoint lacks the policy's quorum; cosigned by: {names}")
     return Witnessed(checkpoint, cosigned)
 
 
 @dataclass
 class _Draft:
-    """The file as far as it has been read."""
+    """The part of the file that has been read."""
 
     logs: list[VerifierKey] = field(default_factory=list)
     witnesses: dict[str, VerifierKey] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class _Draft:
 
 
 def parse_policy(source: str | bytes) -> Policy:
-    """Read a policy file.
+    """Parse a policy file.
 
     :raises Refusal: ``malformed_policy``, with the line
     """
@@ -133,11 +133,11 @@ def _read_line(words: list[str], draft: _Draft) -> None:
         if len(rest) != 1:
             raise ValueError("expected quorum <name>")
         if draft.has_quorum:
-            raise ValueError("there is a quorum line already")
+            raise ValueError("there is already a quorum line")
         draft.quorum = None if rest[0] == _NONE else _rule_of(rest[0], draft)
         draft.has_quorum = True
     else:
-        raise ValueError(f"{quote(keyword)} is not log, witness, group or quorum")
+        raise ValueError(f"{quote(keyword)} is not log, witness, group, or quorum")
 
 
 def _read_group(words: list[str], draft: _Draft) -> None:
@@ -147,7 +147,7 @@ def _read_group(words: list[str], draft: _Draft) -> None:
     members = []
     for member in names:
         if member in draft.members:
-            raise ValueError(f"{quote(member)} is a member of a group already")
+            raise ValueError(f"{quote(member)} is already a member of a group")
         draft.members.add(member)
         members.append(_rule_of(member, draft))
     least = {"all": len(names), "any": 1}.get(threshold)
@@ -171,7 +171,7 @@ def _rule_of(name: str, draft: _Draft) -> Rule:
 
 
 def _read_key(text: str, known: list[VerifierKey]) -> VerifierKey:
-    """One public key is one log or witness only, however it is named."""
+    """Parse a key. Each public key may represent only one log or witness, whatever its name."""
     key = parse_verifier_key(text.encode("latin-1").decode("utf-8", "replace"))
     if any(one.public_key == key.public_key for one in known):
         raise ValueError(f"the public key of {quote(key.name)} is named twice")

@@ -1,4 +1,4 @@
-"""That an entry is in a log (C2SP tlog-proof)."""
+"""Whether an entry is in a log (C2SP tlog-proof)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _MAX_BYTES = 2_000_000
 
 @dataclass(frozen=True)
 class LogProof:
-    """All that is needed besides the entry and the keys to trust."""
+    """A proof, with everything needed except the entry and the trusted keys."""
 
-    #: The entry's, from 0.
+    #: The index of the entry, from 0.
     index: int
     #: From the entry's neighbor up to the root's child.
     hashes: tuple[bytes, ...]
     #: The signed checkpoint with its cosignatures.
     checkpoint: str
-    #: Data that the log adds and does not sign. Ours adds the entry's bytes.
+    #: Extra data, which the log does not sign. Ours adds the entry's bytes.
     extra: bytes | None
 
 
@@ -40,7 +40,7 @@ class Proven:
 
 
 def parse_proof(source: str | bytes) -> LogProof:
-    """Read the text of a ``.tlog-proof``.
+    """Parse the text of a ``.tlog-proof``.
 
     :raises Refusal: ``malformed_log_proof``
     """
@@ -77,7 +77,7 @@ def verify_proof(proof: LogProof, leaf: bytes, policy: Policy) -> Proven:
 
 
 def leaf_hash(entry: bytes) -> bytes:
-    """The hash of an entry (RFC 6962, section 2.1)."""
+    """Return the hash of an entry (RFC 6962, section 2.1)."""
     return hashlib.sha256(b"\0" + entry).digest()
 
 
@@ -98,7 +98,7 @@ def _verify_inclusion(proof: LogProof, leaf: bytes, checkpoint: Checkpoint) -> N
     if last != 0:
         raise _mismatch("the inclusion proof has fewer hashes than the tree levels")
     if root != checkpoint.root:
-        raise _mismatch(f"the inclusion proof leads from entry {proof.index} to another root")
+        raise _mismatch(f"the inclusion proof leads from entry {proof.index} to a different root")
 
 
 def _node_hash(left: bytes, right: bytes) -> bytes:
