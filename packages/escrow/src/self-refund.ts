@@ -149,7 +149,7 @@ async function notPayable(client: Client, held: Located, error: unknown): Promis
   await requireRefundable(client, held);
   refuse(
     "not_payable",
-    `Payment ${id} cannot be refunded to ${info.payer} at the moment: ${reason.text}. Nothing was sent; try again later.`,
+    `Payment ${id} cannot be refunded to ${info.payer} at present: ${reason.text}. Nothing was sent; try again later.`,
   );
 }
 

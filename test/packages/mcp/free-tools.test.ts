@@ -231,7 +231,7 @@ describe("my_purchases", () => {
     const outcome = await asked((info) => ({ info: { ...info, nonce: "a".repeat(68) } }));
     expect(outcome).toEqual({
       isError: true,
-      text: expect.stringMatching(/did not take the sign-in: invalid_siwx_nonce/),
+      text: expect.stringMatching(/did not accept the sign-in: invalid_siwx_nonce/),
       signatures: 1,
     });
   });

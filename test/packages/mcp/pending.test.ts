@@ -222,7 +222,7 @@ test.each<[string, Otherwise, RegExp]>([
   [
     "another payee from the user",
     { plan: { payTo: `0x${"0b".repeat(20)}` } as const },
-    /is pending for this call, and only 0x0b/,
+    /is pending for this call, but only 0x0b/,
   ],
 ])("With %s, a pending payment is not sent and not replaced", async (_name, { plan, input }: Otherwise, message) => {
   const road = roadTo(service.url, "lost before");
