@@ -43,12 +43,13 @@ export interface BoundContest extends ContestTerms {
   readonly saltNonce: bigint;
 }
 
+const A_DAY = 86_400;
+
 /**
  * Returns the distance from a payment's `authorizationExpiry` to its `refundExpiry`, in seconds, if it has a window: a
  * day plus the window. Both are on the chain and signed by the payer, whatever its client, and a seller without windows
  * refuses a payment with more than a day.
  */
-const A_DAY = 86_400;
 export const refundSecondsBeyond = ({ seconds }: Pick<ContestTerms, "seconds">): number => A_DAY + seconds;
 
 /** Returns the window that a payment's terms give its payer, in seconds; 0 for none. */

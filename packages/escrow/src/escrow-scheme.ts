@@ -22,8 +22,9 @@ const USDC: Readonly<Record<string, string>> = {
 };
 
 /**
- * The buyer's side of the x402 scheme "commerce", for `new x402Client().register("eip155:*", new
- * EscrowScheme(account))`. The client's own spending limits apply (1 USD per payment by default).
+ * The buyer's side of the x402 scheme "commerce", for
+ * `new x402Client().register("eip155:*", new EscrowScheme(account))`. The client's own spending limits apply (1 USD per
+ * payment by default).
  */
 export class EscrowScheme {
   readonly scheme = SCHEME;

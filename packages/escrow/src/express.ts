@@ -28,9 +28,9 @@ export interface ExpressOptions<R extends ExpressRequest> extends SellerOptions 
 }
 
 /**
- * Makes the rest of an Express route an escrowed one: `app.post("/haiku", escrowed(options), (request, response) =>
- * response.json(…))`. The handlers' response is withheld until the arbiter has it. They find the payment's id in
- * `response.locals.escrowPaymentId`.
+ * Makes the rest of an Express route an escrowed one:
+ * `app.post("/haiku", escrowed(options), (request, response) => response.json(…))`. The handlers' response is withheld
+ * until the arbiter has it. They find the payment's id in `response.locals.escrowPaymentId`.
  * @throws TypeError for an invalid price or `leastSecondsLeft`, or without a node URL
  */
 export function escrowed<R extends ExpressRequest = ExpressRequest>(

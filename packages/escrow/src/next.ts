@@ -12,8 +12,8 @@ export interface RouteOptions<R extends Request> extends SellerOptions {
 }
 
 /**
- * Makes an escrowed route handler for Next.js, or for anything else that turns a `Request` into a `Response`: `export
- * const POST = escrowed(options, async (request) => Response.json(…))`.
+ * Makes an escrowed route handler for Next.js, or for anything else that turns a `Request` into a `Response`:
+ * `export const POST = escrowed(options, async (request) => Response.json(…))`.
  * @param handler receives the request, the route's context, and the payment's id
  * @throws TypeError for an invalid price or `leastSecondsLeft`, or without a node URL
  */

@@ -34,7 +34,7 @@ export interface Signed {
  * accepts, or a contract's (ERC-1271), without an ERC-6492 wrapping. The terms of a hold are public; only the signature
  * keeps others from fetching the purchase.
  * @param deploys whether the hold may deploy the payer's wallet with a wrapped signature, which then remains wrapped
- * @returns null if the payer did not sign, "undeployed" if its wallet has no code that could check
+ * @returns null if the payer did not sign, "undeployed" if its wallet has no code to check it
  * @throws the node's error if a contract cannot be called
  */
 export async function payerSignature(

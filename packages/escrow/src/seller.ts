@@ -60,8 +60,8 @@ export interface SellerOptions {
   /** Your promises about the response, or about a public URL; the buyer's contest can have them checked. */
   readonly contestConditions?: ContestConditions;
   /**
-   * Whether ordinary buyers can pay as well: the terms end with one of the scheme `exact`, which pays the merchant
-   * immediately. Its buyer has no hold, no arbiter, and no refund, and the terms state this. Default false.
+   * Whether ordinary buyers can pay as well, by a last term of the scheme `exact`, which pays the merchant immediately.
+   * Its buyer has no hold, no arbiter, and no refund, and the terms state this. Default false.
    */
   readonly exact?: boolean;
   /** A description of the goods for the buyer. */

@@ -23,9 +23,10 @@ export interface GateOptions {
 export type Gate = <S extends HttpServer>(httpServer: S) => S;
 
 /**
- * Makes a stock x402 server sell to verified wallets only: `paymentMiddlewareFromHTTPServer(verifiedOnly({ service
- * })(new x402HTTPResourceServer(server, routes)))`, and `withX402FromHTTPServer` in Next. Any other wallet gets a 403
- * with the service's reasons, or a 503 while the service is unavailable, and is not charged.
+ * Makes a stock x402 server sell to verified wallets only:
+ * `paymentMiddlewareFromHTTPServer(verifiedOnly({ service })(new x402HTTPResourceServer(server, routes)))`, and
+ * `withX402FromHTTPServer` in Next. Any other wallet gets a 403 with the service's reasons, or a 503 while the service
+ * is unavailable, and is not charged.
  * @throws Error for a `service` that is not a URL, and for an unknown requirement
  */
 export function verifiedOnly({ service, require = "verified", log = console.error }: GateOptions): Gate {

@@ -15,7 +15,7 @@ export interface PurchaseKey {
 }
 
 const PENDING = z.object({
-  /** The header with the payment. Its holder can make the wallet pay this service once, but no one else. */
+  /** The header with the payment. Its holder can make the wallet pay this service once, and only this service. */
   headers: z.record(z.string(), z.string()),
   amount: z.string().regex(/^[1-9]\d{0,18}$/),
   payTo: z.string(),

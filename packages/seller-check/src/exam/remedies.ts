@@ -24,7 +24,7 @@ const REMEDIES: Readonly<Record<FindingCode, Remedy>> = {
     link: OVER_HTTP,
   },
   "terms.well_formed": {
-    text: "Send the terms as base64 of JSON with every required member, each of the type in the specification.",
+    text: "Send the terms as base64 of JSON with every required member, each of the type that the specification requires.",
     link: SPECIFICATION,
   },
   "terms.names_this_url": {

@@ -65,6 +65,6 @@ function render(report: LoggedReport, record: Uint8Array): string {
     ...since(record),
     `  signed     by ${issuer}`,
     `  tree       ${counted(size, "entry", "entries")}`,
-    `  witnessed  ${names.join(", ") || "not witnessed; the policy requires no witness"}`,
+    `  witnessed  ${names.join(", ") || "none; the policy requires no witness"}`,
   ].join("\n");
 }

@@ -48,13 +48,13 @@ export function parseAnyEntry(bytes: Uint8Array): AnyEntry {
   if (jcs(entry) !== new TextDecoder().decode(bytes)) refuse("it is not in canonical form (RFC 8785)");
   if (!FORMS.includes(Object.keys(entry).join())) refuse(`its members are ${quote(Object.keys(entry).join())}`);
   const { index, type, id, version, document, sha256: digest, url } = entry;
-  if (version !== 1) refuse(`its version is ${quote(version)}; this verifier supports version 1; update it for others`);
+  if (version !== 1) refuse(`its version is ${quote(version)}, but this verifier supports only version 1; update it`);
   if (typeof index !== "number" || index < 0) return refuse(`its index is ${quote(index)}`);
   if (typeof type !== "string" || !TYPE.test(type)) return refuse(`its type is ${quote(type)}`);
   if (typeof id !== "string" || id === "") return refuse("it has no id");
   if (isObject(document)) return { index, type, id, content: { document } };
   if (typeof digest !== "string" || !/^[0-9a-f]{64}$/.test(digest) || typeof url !== "string")
-    return refuse("it has no document, or sha256 and url");
+    return refuse("it needs a document, or a sha256 and a url");
   return { index, type, id, content: { sha256: digest, url } };
 }
 

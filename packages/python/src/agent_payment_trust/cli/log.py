@@ -59,7 +59,7 @@ def _as_text(report: LoggedReport, record: bytes) -> str:
     lines += [
         f"  signed     by {report.issuer}",
         f"  tree       {report.size} {'entry' if report.size == 1 else 'entries'}",
-        f"  witnessed  {names or 'not witnessed; the policy requires no witness'}",
+        f"  witnessed  {names or 'none; the policy requires no witness'}",
     ]
     return "\n".join(lines)
 

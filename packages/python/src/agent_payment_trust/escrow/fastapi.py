@@ -57,8 +57,8 @@ def escrowed(
         starts; 1200 by default
     :param contest_seconds: the number of seconds after a good delivery in which its buyer may contest it, up to 1200
     :param contest_conditions: your promises about the response (``expect``) or about a public URL (``http-delivery``)
-    :param exact: whether ordinary buyers can pay as well: the terms end with one of the scheme ``exact``, which pays
-        the merchant immediately. Its buyer has no hold, no arbiter, and no refund, and the terms state this
+    :param exact: whether ordinary buyers can pay as well, by a last term of the scheme ``exact``, which pays the
+        merchant immediately. Its buyer has no hold, no arbiter, and no refund, and the terms state this
     :param store: the store for deliveries; in the memory of the process by default. Several processes need a shared
         one, such as ``PostgresStore``
     :raises ValueError: for an invalid price, origin, contest, or ``least_seconds_left``

@@ -74,7 +74,7 @@ def parse_entry(data: bytes) -> Entry:
     index, kind, entry_id = entry["index"], entry["type"], entry["id"]
     if entry["version"] != 1 or entry["version"] is True:
         raise _malformed(
-            f"its version is {quote(entry['version'])}; this verifier supports version 1; update it for others"
+            f"its version is {quote(entry['version'])}, but this verifier supports only version 1; update it"
         )
     if type(index) is not int or index < 0:
         raise _malformed(f"its index is {quote(index)}")
@@ -85,7 +85,7 @@ def parse_entry(data: bytes) -> Entry:
     document, digest = entry.get("document"), entry.get("sha256")
     has_digest = isinstance(digest, str) and re.fullmatch(r"[0-9a-f]{64}", digest) and isinstance(entry["url"], str)
     if not isinstance(document, dict) and not has_digest:
-        raise _malformed("it has no document, or sha256 and url")
+        raise _malformed("it needs a document, or a sha256 and a url")
     return Entry(index, kind, entry_id, document, digest)
 
 
