@@ -157,8 +157,8 @@ test("A fetch that is killed leaves no file, and the next run fetches everything
   expect((await killed.ended).code).toBeNull();
   expect(filesIn(folder)).toEqual([expect.stringMatching(/^\.unfinished-/)]);
   base.become(null);
-  const { code, said } = await startFetch([folder], env).ended;
-  expect(said).toMatch(/files, blocks 0 to \d+, \d+ requests/);
+  const { code, output } = await startFetch([folder], env).ended;
+  expect(output).toMatch(/files, blocks 0 to \d+, \d+ requests/);
   expect(code).toBe(0);
   const files = filesIn(folder).map(coverageOf);
   expect(files).not.toContain(null);

@@ -54,8 +54,8 @@ async function historyTables(pool: pg.Pool): Promise<readonly string[]> {
 async function preload(pool: pg.Pool, env: Readonly<Record<string, string>>): Promise<void> {
   const folder = await folderForFile("trust-base-");
   await fetchInto({ folder, urls: [base.url] });
-  const { code, said } = await startPreload(folder, env).ended;
-  expect(code, said).toBe(0);
+  const { code, output } = await startPreload(folder, env).ended;
+  expect(code, output).toBe(0);
   expect(await historyTables(pool)).toContain("wallet");
 }
 

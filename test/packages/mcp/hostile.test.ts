@@ -143,7 +143,7 @@ describe("an invalid response to a payment", () => {
     [
       "a response without a settlement",
       (answer: ServiceAnswer) => ({ ...answer, headers: new Headers() }),
-      /what was settled/,
+      /did not report the settlement/,
     ],
     [
       "a response with the settlement of another wallet",

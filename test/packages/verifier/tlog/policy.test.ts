@@ -72,19 +72,17 @@ describe("a policy", () => {
     ["a member that is defined later", `group g any w\nwitness w ${x1.key.vkey}\nquorum g`, /line 1 .*defines "w"/],
     ["none in a group", "group g any none\nquorum g", /defines "none"/],
     ["a witness named none", `witness none ${x1.key.vkey}\nquorum none`, /"none" is taken/],
-    ["a duplicate name",
-      `witness w ${x1.key.vkey}\nwitness w ${x2.key.vkey}\nquorum w`, /"w" is taken/],
+    ["a duplicate name", `witness w ${x1.key.vkey}\nwitness w ${x2.key.vkey}\nquorum w`, /"w" is taken/],
     [
       "a duplicate key",
       `witness v ${x1.key.vkey}\nwitness w ${witnessSigner("y", 11).key.vkey}\nquorum w`,
       /named twice/,
     ],
-    [
-      "a duplicate log", `log ${signer.key.vkey}\nlog ${signer.key.vkey}\nquorum none`, /named twice/],
+    ["a duplicate log", `log ${signer.key.vkey}\nlog ${signer.key.vkey}\nquorum none`, /named twice/],
     [
       "a duplicate member",
       `witness w ${x1.key.vkey}\ngroup g any w\ngroup h any w\nquorum h`,
-      a member of a group/,
+      /already a member of a group/,
     ],
     ["a threshold of 0", `witness w ${x1.key.vkey}\ngroup g 0 w\nquorum g`, /from 1 to 1/],
     ["a threshold above its members", `witness w ${x1.key.vkey}\ngroup g 2 w\nquorum g`, /from 1 to 1/],
