@@ -30,7 +30,7 @@ export const prune = (db: pg.Pool, keep = KEPT_BLOCKS) =>
         order by block_number offset ${STEP_LOGS} limit 1`,
       [CHAIN_ID, end, USDC],
     );
-    // Delete whole blocks only, because Ponder refetches whole blocks.
+    // Delete whole blocks only, because Ponder fetches whole blocks again.
     const below = next[0] === undefined ? end : Number(next[0].number) + 1;
     return { rows: await deleteBelow(client, below), below, slowest: slowest.schema, isMore: below < end };
   });
