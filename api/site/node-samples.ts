@@ -151,7 +151,7 @@ console.log(purchases[0]?.answer?.body); // the newest answer, in full
 
 const service = "${baseUrl}";
 const wallet = "${wallet}";
-const text = async (path) => (await fetch(service + path)).text(); // as received: parsing hides duplicate members
+const text = async (path) => (await fetch(service + path)).text(); // as received, because parsing hides duplicate members
 
 const keys = await parseKeySet(await text("/.well-known/jwks.json"));
 const { valid, document } = await verifyDocument(await text(\`/credential/\${wallet}\`), { keys, issuer: service });
@@ -239,7 +239,7 @@ import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { privateKeyToAccount } from "viem/accounts";
 
 const payer = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY);
-// Only contracts that this service arbitrates may hold the money: a merchant could name another.
+// Only contracts that this service arbitrates may hold the money, because a merchant can name any contract.
 const { contracts } = await (await fetch("${baseUrl}/escrow")).json();
 const trusted = contracts.map(({ address }) => address);
 const client = new x402Client()

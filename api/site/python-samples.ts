@@ -220,7 +220,7 @@ from agent_payment_trust import claims_of, parse_key_set, shortcomings, verify_d
 service = "${baseUrl}"
 wallet = "${wallet}"
 
-# The bytes as received: parsing hides duplicate members.
+# The bytes as received, because parsing hides duplicate members.
 keys = parse_key_set(httpx.get(f"{service}/.well-known/jwks.json").content)
 report = verify_document(httpx.get(f"{service}/credential/{wallet}").content, keys, issuer=service)
 if not report.valid or report.document is None:
@@ -366,7 +366,7 @@ from agent_payment_trust.escrow import AuthCaptureEvmScheme, trusted_operators
 
 async def main():
     payer = Account.from_key(os.environ["PAYER_PRIVATE_KEY"])
-    # Only contracts that this service arbitrates may hold the money: a merchant could name another.
+    # Only contracts that this service arbitrates may hold the money, because a merchant can name any contract.
     operators = trusted_operators("${baseUrl}")
     client = x402Client().register("${MAIN_NETWORK}", AuthCaptureEvmScheme(payer, operators=operators))
     async with x402HttpxClient(client, timeout=60) as http:

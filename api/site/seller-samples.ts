@@ -20,7 +20,7 @@ const server = new x402ResourceServer(
 const accepts = { scheme: "exact", network: "${network}", price: "$0.01", payTo: process.env.PAY_TO };
 
 const app = new Hono();
-// Every method is paid: a route declared for GET alone would serve HEAD for free.
+// Every method is paid, because a route declared for GET alone would serve HEAD for free.
 app.use(replayable(paymentMiddleware({ "/haiku": { accepts } }, server)));
 app.get("/haiku", (c) => c.json({ haiku: "An old silent pond" }));
 

@@ -1,4 +1,4 @@
-"""The facilitator of the PyPI package x402 for `exact` on one chain: BASE_RPC_URL, FACILITATOR_PRIVATE_KEY, CHAIN_ID, PORT."""
+"""The facilitator of the PyPI package x402 for `exact` on one chain. Reads BASE_RPC_URL, FACILITATOR_PRIVATE_KEY, CHAIN_ID, PORT."""
 
 import logging
 import os
@@ -35,7 +35,7 @@ def wire(response) -> dict:
     return response.model_dump(by_alias=True, exclude_none=True)
 
 
-# FastAPI runs these in its pool of 40 threads: web3 blocks.
+# Not async, so that FastAPI runs these in its pool of 40 threads, because web3 blocks.
 @app.get("/supported")
 def supported() -> dict:
     return wire(facilitator.get_supported())

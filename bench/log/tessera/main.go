@@ -1,7 +1,7 @@
-// The peer of bench:log: Tessera's POSIX log takes the entries of a file, one on each line, and prints what it measured as JSON.
+// The peer of bench:log: adds the entries of a file, one per line, to Tessera's POSIX log, and prints the measurements as JSON.
 //
-//	tessera <folder> <entries> bulk            all together: how many a second the checkpoint covers
-//	tessera <folder> <entries> <per second>    one after the other: milliseconds from each submission to a signed checkpoint
+//	tessera <folder> <entries> bulk            all together: entries per second in a checkpoint
+//	tessera <folder> <entries> <per second>    in sequence: milliseconds from each submission to a signed checkpoint
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// As often as our log signs at most; Tessera's POSIX driver allows no shorter interval.
+// The shortest interval of our log and of Tessera's POSIX driver.
 const checkpointInterval = time.Second
 
 func check(err error) {

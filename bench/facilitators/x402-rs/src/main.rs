@@ -1,4 +1,4 @@
-//! x402-rs's own facilitator for `exact` on one chain: `BASE_RPC_URL`, `FACILITATOR_PRIVATE_KEY`, `CHAIN_ID`, `PORT`.
+//! x402-rs's own facilitator for `exact` on one chain. Reads `BASE_RPC_URL`, `FACILITATOR_PRIVATE_KEY`, `CHAIN_ID`, `PORT`.
 use std::{collections::HashMap, env, error::Error, sync::Arc};
 
 use serde_json::{from_value, json};
