@@ -128,7 +128,7 @@ describe("the arbiter", () => {
       },
     });
     const { id } = await buyFrom(forged, await buyer());
-    expect(forged.logged[0]).toMatch(/returned 403/);
+    expect(forged.logged[0]).toMatch(/answered 403/);
     expect(await statusOf(scene, id)).toBe("held");
   });
 });
