@@ -280,11 +280,11 @@ test("A buyer's query and body appear only as digests in evidence and statements
     bodySha256: "91ee2361a53a8094873d4cfb741868295b31dae6c61f456a1e5300a3c2ee9bb4",
   });
   const statement =
-    "A payment for https://seller.example/haiku?attacker=words is refused at https://seller.example/sonnet?attacker, and got 402";
+    "A payment for https://seller.example/haiku?attacker=words is refused at https://seller.example/sonnet?attacker (got 402)";
   const finding = { code: "binding.other_route" as const, statement, holds: true, exchanges: [1] };
   const [kept] = keptChecks([{ check: "binding", outcome: "pass", reason: null, findings: [finding] }]);
   expect(kept?.findings[0]?.statement).toBe(
-    "A payment for https://seller.example/haiku is refused at https://seller.example/sonnet, and got 402",
+    "A payment for https://seller.example/haiku is refused at https://seller.example/sonnet (got 402)",
   );
 });
 

@@ -67,7 +67,7 @@ test("An honest seller that names the buyer's wallet gets a public record of lev
   expect(record.consent).toMatchObject({ kind: "file", text: expect.stringContaining(line), path_prefix: "/" });
   expect(JSON.stringify(record)).not.toContain("about");
   expect(record.request).toMatchObject({ url, other: `${honest.url}/sonnet` });
-  expect(JSON.stringify(record.checks)).toContain(`is refused at ${honest.url}/sonnet, and got 402`);
+  expect(JSON.stringify(record.checks)).toContain(`is refused at ${honest.url}/sonnet (got 402)`);
   expect(await chain.usdcBalance(honest.payTo)).toBe(before + 3_000n);
   const replay = await again();
   expect([replay.text, replay.headers.get("x-idempotent-replay")]).toEqual([answer.text, "true"]);

@@ -46,7 +46,7 @@ test.each<[string, Twist]>([
   const binding = report.results.find(({ check }) => check === "binding");
   expect(binding?.outcome).toBe("pass");
   expect(binding?.findings[0]?.statement).toBe(
-    `A payment for ${shop.url}/haiku is refused at ${shop.url}/sonnet, which ${path} shows, and got 402`,
+    `A payment for ${shop.url}/haiku is refused at ${shop.url}/sonnet, which ${path} shows (got 402)`,
   );
   expect(elsewhere(report)).toHaveLength(2);
 });
@@ -93,7 +93,7 @@ test("A payment is presented at the configured route before any that the seller 
   const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, other: named(`${shop.url}/sonnet`) });
   expect(report.level).toBe("full");
   expect(bindingOf(report)?.findings[0]?.statement).toBe(
-    `A payment for ${shop.url}/haiku is refused at ${shop.url}/sonnet, and got 402`,
+    `A payment for ${shop.url}/haiku is refused at ${shop.url}/sonnet (got 402)`,
   );
   expect(report.exchanges.some(({ request }) => request.url.endsWith("/.well-known/x402"))).toBe(false);
 });

@@ -98,7 +98,7 @@ const CAREFUL = {
 };
 
 /** HEAD reaches the handler of GET but not the middleware's rule for GET. */
-const FREE_HEAD = "terms: HEAD is refused or quoted the same, and answered 200";
+const FREE_HEAD = "terms: HEAD is refused or quoted the same (got 200)";
 
 test.each(STOCK)("The stock middleware of %s sells two routes for one payment", async (_, open) => {
   const url = await open();
@@ -106,7 +106,7 @@ test.each(STOCK)("The stock middleware of %s sells two routes for one payment", 
   const report = await holdExam(chain, { resource: { url: `${url}/haiku` }, other });
   expect(untrue(report)).toEqual([
     FREE_HEAD,
-    `binding: A payment for ${url}/haiku is refused at ${other.url}, and got 200`,
+    `binding: A payment for ${url}/haiku is refused at ${other.url} (got 200)`,
     "binding: Nothing is charged there",
   ]);
   expect(outcomes(report)).toMatchObject({ purchase: "pass", replay: "pass", forgery: "pass", caching: "pass" });
@@ -119,7 +119,7 @@ test.each(STOCK)("The stock middleware of %s stores no response for a buyer who 
   const report = await holdExam(chain, { resource: { url: `${url}/haiku` } });
   expect(untrue(report)).toEqual([
     FREE_HEAD,
-    "lost_answer: The same payment brings the answer that was lost, and got 402",
+    "lost_answer: The same payment brings the lost answer (got 402)",
     "lost_answer: No buyer is charged without a result",
   ]);
   expect(outcomes(report)).toMatchObject({ binding: "not_applicable" });
@@ -134,7 +134,7 @@ test.each(STOCK)("A careful seller with the stock middleware of %s reaches level
     other: { url: `${url}/sonnet`, method: "GET", body: null },
   });
   expect(untrue(report)).toEqual([
-    "lost_answer: The same payment brings the answer that was lost, and got 402",
+    "lost_answer: The same payment brings the lost answer (got 402)",
     "lost_answer: No buyer is charged without a result",
   ]);
   expect(report.level).toBe("safe");
@@ -212,7 +212,7 @@ test("A shop with two routes at one price behind an escrow is paid by auth-captu
 test("A shop whose goods the arbiter refunds sells nothing and charges nothing", async () => {
   const { report, payer } = await examine((c) => c.json({ error: "out of haiku" }, 500));
   expect(report.level).toBeNull();
-  expect(untrue(report)).toEqual(["purchase: A payment as quoted is answered with the result, and got 500"]);
+  expect(untrue(report)).toEqual(["purchase: A payment as quoted is answered with the result (got 500)"]);
   expect(report.settled.size).toBe(1);
   expect([report.spent, await chain.usdcBalance(payer)]).toEqual([0n, 1_000_000n]);
 });

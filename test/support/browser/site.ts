@@ -205,7 +205,7 @@ const EXAMINED: Pick<NewResult, "checks" | "evidence" | "evidenceSha256" | "sett
           findings: [
             {
               code: `${check}.${FINDINGS[check][0]}` as FindingCode,
-              statement: "A payment as quoted is answered with the result, and got 200",
+              statement: "A payment as quoted is answered with the result (got 200)",
               holds: true,
               exchanges: [5, 6],
             },

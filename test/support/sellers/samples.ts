@@ -110,7 +110,7 @@ const CHECKS: NewResult["checks"] = [
     findings: [
       {
         code: "purchase.served",
-        statement: "A payment as quoted is answered with the result, and got 200",
+        statement: "A payment as quoted is answered with the result (got 200)",
         holds: true,
         exchanges: [1],
       },

@@ -64,7 +64,7 @@ async function otherBody(visit: Visit, sale: Sale): Promise<Finding> {
   const isServed = changed.answer !== null && isSuccess(changed) && !sameBody(changed.answer, sale.answer);
   return {
     code: "binding.other_body",
-    statement: `The payment buys no result for another body, and got ${statusOf(changed)}`,
+    statement: `The payment buys no result for another body (got ${statusOf(changed)})`,
     holds: changed.answer !== null && !isServed,
     exchanges: [sale.exchange.number, changed.number],
   };
@@ -127,8 +127,8 @@ async function presentAt(
   const isServed = isSuccess(presented);
   // A refused payment is used in the next check, which may settle it rightly, so a charge here is detected now.
   const isCharged = !isServed && (await visit.isShown(terms, payment));
-  const place = `${request.url},${shownBy === undefined ? "" : ` which ${shownBy} shows,`}`;
-  const refused = `A payment for ${visit.resource.url} is refused at ${place} and got ${statusOf(presented)}`;
+  const place = `${request.url}${shownBy === undefined ? "" : `, which ${shownBy} shows`}`;
+  const refused = `A payment for ${visit.resource.url} is refused at ${place} (got ${statusOf(presented)})`;
   const shownIn = [unpaid, presented];
   return {
     isSpent: isServed || isCharged,

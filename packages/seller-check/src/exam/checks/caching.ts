@@ -15,7 +15,7 @@ export function checkCaching(visit: Visit, sale: Sale, unpaid: Exchange): CheckR
     },
     {
       code: "caching.unpaid_after",
-      statement: `An unpaid request after a paid one gets nothing, and got ${statusOf(unpaid)}`,
+      statement: `An unpaid request after a paid one is not served (got ${statusOf(unpaid)})`,
       holds: unpaid.answer !== null && !isSuccess(unpaid),
       exchanges: [sale.exchange.number, unpaid.number],
     },

@@ -60,7 +60,7 @@ export function judgeForgeries(visit: Visit, presented: readonly Presented[], { 
   const findings = presented.flatMap(({ name, payment, exchange }): readonly Finding[] => [
     {
       code: "forgery.refused",
-      statement: `A payment ${name} is refused, and got ${statusOf(exchange)}`,
+      statement: `A payment ${name} is refused (got ${statusOf(exchange)})`,
       holds: exchange.answer !== null && !isSuccess(exchange),
       exchanges: [exchange.number],
     },

@@ -20,7 +20,7 @@ export async function loseAnswer(visit: Visit, payment: Payment | null): Promise
     judged("lost_answer", [
       {
         code: "lost_answer.answered",
-        statement: `The same payment brings the answer that was lost, and got ${retries.map(statusOf).join(", ")}`,
+        statement: `The same payment brings the lost answer (got ${retries.map(statusOf).join(", ")})`,
         holds: isAnswered,
         exchanges,
       },

@@ -42,7 +42,7 @@ export async function purchase(visit: Visit, terms: Terms): Promise<Purchase> {
       const found = settled.get(nonce) ?? null;
       return judged("purchase", [
         of("payable", `The token pays ${terms.payTo}, and has not put it on its blacklist`, !bars.has("payee")),
-        of("served", `A payment as quoted is answered with the result, and got ${statusOf(exchange)}`, sale !== null),
+        of("served", `A payment as quoted is answered with the result (got ${statusOf(exchange)})`, sale !== null),
         ...(sale === null
           ? [of("not_charged", "Nothing is charged for a refused payment", found === null || returned.has(nonce))]
           : [charged(found, terms, of), ...compareResponse(settlementSaid(sale.answer), found, of)]),
@@ -62,7 +62,7 @@ function charged(settled: Settled | null, { amount, payTo, hold }: Terms, of: Fi
     hold === null ? `the quoted ${payTo} is paid` : `the collector ${payee} takes it, to be held for ${payTo}`;
   return of(
     "charged",
-    `Exactly the quoted ${amount} is charged, and it was ${value}; ${whom}, and it was ${to}`,
+    `Exactly the quoted ${amount} is charged (was ${value}), and ${whom} (was ${to})`,
     value === amount && isAddressEqual(to, payee),
   );
 }
@@ -79,7 +79,7 @@ function compareResponse(
     of("response_success", "PAYMENT-RESPONSE reports success", claim.success === true),
     of(
       "response_transaction",
-      `PAYMENT-RESPONSE names the transaction on the chain, and names ${transaction}`,
+      `PAYMENT-RESPONSE names the transaction on the chain (named ${transaction})`,
       transaction === settled?.transaction.toLowerCase(),
     ),
   ];

@@ -15,7 +15,7 @@ export async function checkReplay(visit: Visit, terms: Terms, sale: Sale): Promi
   const isNewSale = again.answer !== null && isSuccess(again) && !isDelivered && !sameBody(again.answer, sale.answer);
   const replay: Finding = {
     code: "replay.again",
-    statement: `The settled payment is refused or brings the same answer, and got ${statusOf(again)}${isNewSale ? " with another body" : ""}`,
+    statement: `The settled payment is refused or brings the same answer (got ${statusOf(again)}${isNewSale ? " with another body" : ""})`,
     holds: again.answer !== null && !isNewSale,
     exchanges: [sale.exchange.number, again.number],
   };
@@ -34,13 +34,13 @@ async function atOnce(visit: Visit, terms: Terms): Promise<readonly Finding[]> {
   return [
     {
       code: "replay.copies_served",
-      statement: `${COPIES} simultaneous copies of one payment bring at least one result, and got ${tally(copies)}`,
+      statement: `${COPIES} simultaneous copies of one payment bring at least one result (got ${tally(copies)})`,
       holds: served.length > 0,
       exchanges,
     },
     {
       code: "replay.copies_one_result",
-      statement: `${COPIES} simultaneous copies of one payment bring one result, and brought ${brought}`,
+      statement: `${COPIES} simultaneous copies of one payment bring one result (got ${brought})`,
       holds: brought <= 1,
       exchanges,
     },

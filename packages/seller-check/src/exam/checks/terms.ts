@@ -29,7 +29,7 @@ export async function askTerms(visit: Visit, payable: Payable): Promise<Quoted> 
   const findings = [
     shownBy(first)(
       "answers_402",
-      `An unpaid request is answered 402, not ${statusOf(first)}`,
+      `An unpaid request is answered with 402 (got ${statusOf(first)})`,
       first.answer?.status === 402,
     ),
     ...quotes.map((quote) => formOf(quote, first)),
@@ -57,13 +57,13 @@ const laterTerms = (first: Exchange, later: Exchange | null): readonly Finding[]
 function headOf(first: Exchange, head: Exchange): Finding {
   const isQuote = head.answer?.status === 402 && head.answer.headers["payment-required"] !== undefined;
   const holds = !isSuccess(head) && (!isQuote || isSame(first.answer, head.answer, 2));
-  return shownBy(head)("head", `HEAD is refused or quoted the same, and answered ${statusOf(head)}`, holds);
+  return shownBy(head)("head", `HEAD is refused or quoted the same (got ${statusOf(head)})`, holds);
 }
 
 const otherOf = (other: Exchange): Finding =>
   shownBy(other)(
     "other_method",
-    `${other.request.method} is not served for free, and answered ${statusOf(other)}`,
+    `${other.request.method} is not served for free (got ${statusOf(other)})`,
     !isSuccess(other),
   );
 
@@ -104,7 +104,7 @@ const shownBy =
 function trueOf({ version, accepts, resource }: Quote, url: string, first: Exchange): readonly Finding[] {
   const named = version === 1 ? accepts.map((entry) => entry.resource) : [resourceUrl(resource)];
   const isTrue = named.every((given) => typeof given === "string" && isSameResource(given, url));
-  const statement = `The resource of version ${version} is this URL, and is named ${named.join(", ")}`;
+  const statement = `The resource of version ${version} is this URL (named ${named.join(", ")})`;
   return [shownBy(first)("names_this_url", statement, isTrue)];
 }
 
