@@ -1,4 +1,4 @@
-/** Whether a process has this pid. */
+/** Returns whether a process with this pid exists. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

@@ -7,7 +7,7 @@ import { PROGRAM } from "./nginx.ts";
 import { librariesIn, unpackDebian } from "./service/debian.ts";
 import { waitUntil } from "./wait-until.ts";
 
-/** nginx of this machine, or of Debian. A string says why there is none. */
+/** nginx of this machine, or from Debian. A string gives the reason for its absence. */
 export function findNginx(folder: string): { readonly command: string } | string {
   if (PROGRAM !== undefined) return { command: PROGRAM };
   const missing = unpackDebian(folder, ["nginx"]);
@@ -17,7 +17,7 @@ export function findNginx(folder: string): { readonly command: string } | string
   return status === 0 ? { command } : `it does not run: ${stderr}`;
 }
 
-/** HAProxy of Debian. A string says why there is none. */
+/** HAProxy from Debian. A string gives the reason for its absence. */
 export function unpackHaproxy(folder: string): { readonly command: string; readonly libraries: string } | string {
   const { stdout: listed, error } = spawnSync("apt-cache", ["depends", "--important", "haproxy"], { encoding: "utf8" });
   if (error) return "there is no apt-cache";
@@ -30,7 +30,7 @@ export function unpackHaproxy(folder: string): { readonly command: string; reado
   return status === 0 ? { command, libraries } : `it does not run: ${stderr}`;
 }
 
-/** HAProxy in front of servers on this machine, whose `/ready` it reads twice a second. */
+/** Starts HAProxy in front of servers on this machine. It polls their `/ready` twice a second. */
 export async function startHaproxy(
   { command, libraries }: { readonly command: string; readonly libraries: string },
   ports: readonly number[],
@@ -61,7 +61,7 @@ listen statistics
   const balancer = await startGuarded({
     ...{ command, args: ["-db", "-f", file], env: { LD_LIBRARY_PATH: libraries } },
   });
-  /** Whether requests go to the server on this port. */
+  /** Returns whether HAProxy routes requests to the server on this port. */
   const isUp = async (one: number): Promise<boolean> => {
     const answer = await fetch(`http://127.0.0.1:${statsPort}/;csv`).catch(() => null);
     return new RegExp(`^api,api-${one},.*,UP,`, "m").test((await answer?.text()) ?? "");

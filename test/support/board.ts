@@ -11,9 +11,9 @@ import { type Answer, send } from "./payments/requests.ts";
 import type { TestDatabase } from "./service/database.ts";
 import { startService, type TestService } from "./service/service.ts";
 
-/** A certificate as a test speaks of it; ids and nonces follow from `ordinal`. */
+/** A certificate in a test's short form. Ids and nonces are derived from `ordinal`. */
 export interface Seed {
-  /** By its number (`seedWallet`), or its address. */
+  /** The wallet's number (`seedWallet`) or address. */
   readonly wallet: number | Address;
   readonly issuedAt: Date;
   /** Default basic. */
@@ -22,7 +22,7 @@ export interface Seed {
   readonly result?: Certificate["result"];
   /** Default a sample's. */
   readonly detected?: Certificate["detected"];
-  /** Whether it rests on a second payment; default false. */
+  /** Whether it depends on a second payment. Default false. */
   readonly also?: boolean;
 }
 
@@ -68,9 +68,9 @@ export function boardSeeder(database: TestDatabase) {
       }
       return ids;
     },
-    /** Marks the settlement behind a certificate as gone from the chain. */
+    /** Marks the settlement behind a certificate as removed from the chain. */
     reverse: (id: string) => reverse(id, nonceOf(id)),
-    /** Marks the second one as gone. */
+    /** Marks its second settlement as removed. */
     reverseAlso: (id: string) => reverse(id, alsoOf(id)),
     stop: () => pool.end(),
   };
@@ -91,12 +91,12 @@ export interface ListedAgent {
   readonly cert_url: string;
 }
 
-/** A separate service for each test, with an empty database, whose clock the test sets. */
+/** A separate service for each test, with an empty database and a clock that the test sets. */
 export interface BoardScene {
   chain: TestChain;
   service: TestService;
   seeder: BoardSeeder;
-  /** `NOON` at first; null is the real time. */
+  /** Starts as `NOON`. Null is the real time. */
   clock: Date | null;
   readonly get: (path: string, headers?: Record<string, string>) => Promise<Answer>;
   readonly board: (query?: string) => Promise<readonly ListedAgent[]>;

@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 determined by the seed (mulberry32). */
+/** Returns a generator of numbers from 0 to 1 that the seed determines (mulberry32). */
 export function chance(seed: number): () => number {
   let a = seed | 0;
   return () => {

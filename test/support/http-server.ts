@@ -2,12 +2,12 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface LocalServer {
-  /** Without a trailing slash. */
+  /** The origin, without a trailing slash. */
   readonly url: string;
   readonly stop: () => void;
 }
 
-/** An HTTP server for the test, on a free local port. It drops its connections when it stops. */
+/** An HTTP server for the test on a free local port. It drops its connections when it stops. */
 export async function serveHttp(listener: RequestListener, host = "127.0.0.1"): Promise<LocalServer> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, host, resolve));

@@ -9,7 +9,7 @@ import { text } from "node:stream/consumers";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { waitUntil } from "./wait-until.ts";
 
-/** Where this machine has nginx. */
+/** The path of nginx on this machine. */
 export const PROGRAM = [...(process.env.PATH ?? "").split(":"), "/usr/sbin"]
   .map((folder) => join(folder, "nginx"))
   .find((file) => existsSync(file));
@@ -20,13 +20,13 @@ export const HAS_NGINX = PROGRAM !== undefined;
 const [, CACHE = ""] =
   /^```nginx\n(.*?)^```/ms.exec(readFileSync(new URL("../../docs/log-http.md", import.meta.url), "utf8")) ?? [];
 
-/** nginx as the documents configure it, in front of a service. */
+/** nginx in front of a service, configured as in the documentation. */
 export const nginxCache = (serviceUrl: string) =>
   startNginx((folder) =>
     replaced(CACHE, { "127.0.0.1:4020": new URL(serviceUrl).host, "/var/cache/nginx/log": join(folder, "cache") }),
   );
 
-/** nginx with nothing but `proxy_pass`. */
+/** nginx with only `proxy_pass`. */
 export const stockNginx = (serviceUrl: string) =>
   startNginx(() => `server { listen 80; location / { proxy_pass ${serviceUrl}; } }`);
 
@@ -40,7 +40,7 @@ export function replaced(text: string, values: Readonly<Record<string, string>>)
   return made;
 }
 
-/** nginx with a configuration for `http`; its `listen 80;` becomes a free port. */
+/** nginx with a configuration for `http`. Its `listen 80;` becomes a free port. */
 export async function startNginx(configure: (folder: string) => string, program = PROGRAM) {
   const folder = await mkdtemp(join(tmpdir(), "nginx-"));
   const port = await freePort();
@@ -66,7 +66,7 @@ http { access_log off; ${temporary.join(" ")}\n${http}}`;
   if (child.exitCode !== null) throw new Error(`nginx ended: ${said}`);
   return {
     url,
-    /** Reads the configuration again, without closing connections that have a request. */
+    /** Reloads the configuration without closing connections that have a request. */
     reload: () => void child.kill("SIGHUP"),
     async stop() {
       child.kill("SIGTERM");
@@ -76,7 +76,7 @@ http { access_log off; ${temporary.join(" ")}\n${http}}`;
   };
 }
 
-/** An answer, and the bytes of its status line and headers as the server sent them. */
+/** A response, and the bytes of its status line and headers as the server sent them. */
 export interface Measured {
   readonly status: number;
   readonly headers: Headers;
@@ -84,17 +84,17 @@ export interface Measured {
   readonly headerBytes: number;
 }
 
-/** nginx reads a response's headers into 4 KB by default, and answers 502 to more. */
+/** nginx reads a response's headers into 4 KB by default and returns 502 for larger ones. */
 export const MOST_HEADER_BYTES = 4_000;
 
-/** The bytes that these headers take, with what Node's server adds to each answer. */
+/** The size of these headers in bytes, with the ones that Node's server adds to each response. */
 export const headerBytesOf = (headers: Headers): number =>
   [...headers].reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0) + ADDED_BY_NODE;
 
 /** Status line, date, connection, keep-alive, content-length, x-powered-by. */
 const ADDED_BY_NODE = 200;
 
-/** Sends a request, and measures the answer's header block. */
+/** Sends a request and measures the response's header block. */
 export function measured(
   url: string,
   { method = "GET", headers = {}, body }: { method?: string; headers?: Record<string, string>; body?: string } = {},

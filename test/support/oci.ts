@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type GuardedProcess, startGuarded } from "../../scripts/embedded/guarded-process.ts";
 import { librariesIn, unpackDebian } from "./service/debian.ts";
 
-/** Foreign programs for OCI images: umoci unpacks one as the specification says, and runc runs it. */
+/** Independent programs for OCI images: umoci unpacks one according to the specification, and runc runs it. */
 export interface OciPrograms {
   readonly umoci: string;
   readonly runc: string;
@@ -12,7 +12,7 @@ export interface OciPrograms {
   readonly env: { readonly LD_LIBRARY_PATH: string; readonly PATH: string };
 }
 
-/** The programs of Debian. A string says why there are none, or why this machine runs no containers. */
+/** The programs from Debian. A string gives the reason why they are missing or cannot run containers here. */
 export function unpackOciPrograms(folder: string): OciPrograms | string {
   if (process.getuid?.() !== 0) return "only root can start a container here";
   const { stdout: listed, error } = spawnSync("apt-cache", ["depends", "--important", "runc", "skopeo"], {
@@ -38,18 +38,18 @@ export function unpackOciPrograms(folder: string): OciPrograms | string {
 }
 
 interface RunPlan {
-  /** What umoci has unpacked. */
+  /** The bundle that umoci has unpacked. */
   readonly bundle: string;
   /** Unique on this machine. */
   readonly name: string;
-  /** In place of the image's command. */
+  /** Replaces the image's command. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface Container {
   readonly process: GuardedProcess;
-  /** A part of `/proc/PID` of the program in it. */
+  /** Reads a file in `/proc/PID` of the container's program. */
   readonly proc: (part: string) => string;
   readonly stop: () => Promise<void>;
 }

@@ -2,7 +2,7 @@ import { waitUntil as wait } from "../../scripts/embedded/wait-until.ts";
 
 const SILENT_MS = 20_000;
 
-/** As the service's own programs wait. What takes longer than 20 seconds says what it waits for, and why it is not there. */
+/** Waits like the service's own programs. After 20 seconds it prints the condition and its last result. */
 export async function waitUntil(
   check: () => Promise<boolean> | boolean,
   limitMs: number,

@@ -118,11 +118,11 @@ async function measureOn(chain: UsdcChain, payments: readonly Signed[]): Promise
 interface Settlement {
   readonly to: Address;
   readonly data: Hex;
-  /** How many payments. */
+  /** The number of payments. */
   readonly settles: number;
 }
 
-/** The gas of a transaction, which is then undone. */
+/** Returns the gas of a transaction, which is then reverted. */
 async function gasOf({ client, balanceOf }: UsdcChain, { to, data, settles }: Settlement): Promise<number> {
   const id = await client.snapshot();
   const before = await balanceOf(PAY_TO);
@@ -156,7 +156,7 @@ async function findLeastCap({ client, fund }: UsdcChain): Promise<number> {
   return Number(enough);
 }
 
-/** A payment each of as many payers as the largest batch has. Keys and nonces are the same in every run. */
+/** One payment each by as many payers as the largest batch needs. Keys and nonces are the same in every run. */
 async function signAll(chain: UsdcChain): Promise<readonly Signed[]> {
   const payments: Signed[] = [];
   const now = (await chain.client.getBlock()).timestamp;
@@ -193,14 +193,14 @@ function multicallOf(payments: readonly Signed[]): Settlement {
   return { to: MULTICALL3, data, settles: payments.length };
 }
 
-/** With the signature as bytes, as the service sends it. */
+/** The call with the signature as bytes, as the service sends it. */
 function singleCall({ authorization, signature }: Signed): Hex {
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
   const args = [from, to, value, validAfter, validBefore, nonce, signature] as const;
   return encodeFunctionData({ abi: usdcAbi, functionName: "transferWithAuthorization", args });
 }
 
-/** With the signature as v, r and s, which is cheaper. */
+/** The call with the signature as v, r and s, which is cheaper. */
 function splitCall({ authorization, signature }: Signed): Hex {
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
   const { r, s, yParity } = parseSignature(signature);

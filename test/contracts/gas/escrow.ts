@@ -6,13 +6,13 @@ import { putBehindProxy } from "../../support/chain/contracts.ts";
 import { connectUsdc } from "../../support/chain/usdc-chain.ts";
 import { deployEscrow, type EscrowChain, newPayer, type PaymentInfo } from "../escrow-chain.ts";
 
-/** Circle's token contract on its own, as on the local chains, or behind Circle's proxy, as on Base. */
+/** Circle's token contract alone, as on the local chains, or behind Circle's proxy, as on Base. */
 export type Token = "token" | "proxied";
 export type Gas = Readonly<Record<keyof typeof USES, number>>;
 
 /**
- * What to measure and the most gas it may use; null if nothing is promised. Unless a name says otherwise, payer,
- * merchant and escrow hold other USDC and the fee recipient is already owed something.
+ * The measured uses with their gas limits, or null without a limit. Unless the name states otherwise, the payer, the
+ * merchant, and the escrow hold other USDC, and the fee recipient is already owed some.
  */
 export const USES = {
   hold: 121_500,
@@ -34,7 +34,9 @@ const AGGREGATE = parseAbi([
   "function aggregate(Call[] calls) payable returns (uint256 blockNumber, bytes[] returnData)",
 ]);
 
-/** The gas of each use: one transaction each, everything cold, 100 USDC, Circle's own code, on an in-process chain. */
+/**
+ * Measures each use in its own transaction with cold storage, 100 USDC, and Circle's own code, on an in-process chain.
+ */
 export async function measureGas(token: Token): Promise<Gas> {
   const environment = { title: "", hardhatNetwork: "simulatedBase", skipped: null } as const;
   const chain = await connectUsdc({ ...environment, network: NETWORKS["eip155:8453"] });
@@ -52,7 +54,7 @@ async function measureOn(escrow: EscrowChain): Promise<Gas> {
     const verdict = by === arbiter ? "0x" : await escrow.signVerdict(info, use === "release", RECORD);
     return gasOf(await escrow.send(by, use, [info, RECORD, verdict]));
   };
-  // Two earlier sales: the token and the escrow already know the escrow and the fee recipient.
+  // After two earlier sales, the token and the escrow have records of the escrow and of the fee recipient.
   await decide("release", arbiter, await sell(escrow));
   await sell(escrow);
   const sale = await sell(escrow);
@@ -87,10 +89,7 @@ interface Sale {
 
 const gasOf = ({ gasUsed }: { readonly gasUsed: bigint }): number => Number(gasUsed);
 
-/**
- * A held payment of 100 USDC that leaves the payer `left`, to a merchant that already holds `merchantHas` (atomic
- * units).
- */
+/** A held payment of 100 USDC. The payer keeps `left`, and the merchant already has `merchantHas` (in atomic units). */
 async function sell(escrow: EscrowChain, { left = 1n, merchantHas = 1n } = {}): Promise<Sale> {
   const payer = await newPayer(escrow, HUNDRED_USD + left);
   // The salt is fixed, because zero bytes in it would make it cheaper.

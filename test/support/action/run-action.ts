@@ -29,11 +29,11 @@ export interface Ran {
   readonly log: string;
   readonly outputs: Readonly<Record<string, string>>;
   readonly summary: string;
-  /** The folder that it ran in, until the test has ended. */
+  /** The folder of the run, which exists until the test ends. */
   readonly folder: string;
 }
 
-/** Runs the action's last step as GitHub's runner does, with more of its variables; what is installed is this project's. */
+/** Runs the action's last step as GitHub's runner does, with more of its variables and this project's packages. */
 export async function runAction(
   given: Readonly<Record<string, string>>,
   action = ACTION,

@@ -51,7 +51,7 @@ const PAYMENT: WalletTransfer = {
   ...{ byAuthorization: true, toHasCode: false },
 };
 
-/** The site that the offers are of, with its DID document, for one test. */
+/** Serves the DID document of the offers' site during one test. */
 export function showDocument(site: Site): void {
   site.requests.length = 0;
   site.handlers.set("/.well-known/did.json", sends(200, {}, JSON.stringify(didDocument(SHOP_DID, [KEY.publicJwk]))));
@@ -59,12 +59,12 @@ export function showDocument(site: Site): void {
 
 export interface Case {
   readonly offer?: SignedTerms;
-  /** Null for a claim without one. */
+  /** Null for a claim without a receipt. */
   readonly receipt?: SignedTerms | null;
   readonly network?: string;
   readonly transaction?: string;
   readonly claimant?: Address;
-  /** What each network shows; by default the payment on Base. */
+  /** The reading of the transaction on each network. By default, the payment on Base. */
   readonly chain?: Readonly<Record<string, TransactionReading>>;
 }
 
@@ -92,7 +92,7 @@ export async function conditionsOf(given: Case) {
   };
 }
 
-/** The claim as it is submitted, taken in as its claimant's, and judged. */
+/** Submits the claim as its claimant and gathers the evidence. */
 export async function evidenceOn(site: Pick<Site, "fetcher">, given: Case): Promise<Evidence> {
   const conditions = await conditionsOf(given);
   const claims = { ...CLAIMS, now: () => NOW };
@@ -113,15 +113,15 @@ export async function evidenceOn(site: Pick<Site, "fetcher">, given: Case): Prom
   return gatherEvidence(parts, { ...claim, conditions: claimed.conditions }, new AbortController().signal);
 }
 
-const unasked = () => Promise.reject(new Error("not asked for"));
+const unasked = () => Promise.reject(new Error("not requested"));
 
-/** The verdict, and every condition that is not true. */
+/** The verdict and every condition that is not true. */
 export const told = (evidence: Evidence): readonly string[] => [
   evidence.verdict,
   ...judged(evidence).filter((line) => !/^\w+ (true|unknown not_judged)/.test(line)),
 ];
 
-/** What is claimed, and the conditions that are not true, as `condition result reason`. */
+/** A claim, and its conditions that are not true, as `condition result reason`. */
 export type BreachRow = readonly [title: string, given: () => Promise<Case>, lines: readonly string[]];
 
 export const DEAR: WalletTransfer = { ...PAYMENT, value: 250_001n };
@@ -132,14 +132,14 @@ const HELD: WalletTransfer = { ...ELSEWHERE, value: 300_000n, toHasCode: true };
 
 export const REFUNDED: readonly BreachRow[] = [
   ["more than offered", async () => ({ chain: { [BASE.id]: paidBy(DEAR) } }), ["amount false more"]],
-  ["somebody else was paid", async () => ({ chain: { [BASE.id]: paidBy(ELSEWHERE) } }), ["payee false mismatch"]],
+  ["another payee was paid", async () => ({ chain: { [BASE.id]: paidBy(ELSEWHERE) } }), ["payee false mismatch"]],
   [
     "another asset was offered",
     async () => ({ offer: await offered({ asset: OTHER }) }),
     ["asset false mismatch", "amount unknown other_asset"],
   ],
   [
-    "a test network was offered, and USDC paid",
+    "a test network was offered and real USDC paid",
     async () => ({
       offer: await offered({ network: SEPOLIA.id, asset: SEPOLIA.usdc.address }),
       receipt: await receipted({ network: SEPOLIA.id }),
@@ -147,7 +147,7 @@ export const REFUNDED: readonly BreachRow[] = [
     ["network false mismatch"],
   ],
   [
-    "by a key of the resource's host",
+    "an offer by a key of the resource's host",
     async () => ({
       offer: byHost(),
       receipt: byHost(RECEIPT),
@@ -160,21 +160,21 @@ export const REFUNDED: readonly BreachRow[] = [
 export const RELEASED: readonly (readonly [title: string, given: () => Promise<Case>])[] = [
   ["at the last second of the offer", async () => ({})],
   [
-    "to an escrow that the offer itself names",
+    "to an escrow that the offer names",
     async () => ({
       offer: byHost({ ...OFFER, payTo: OTHER }),
       receipt: byHost(RECEIPT),
       chain: { [BASE.id]: paidBy({ ...PAYMENT, to: OTHER, toHasCode: true }) },
     }),
   ],
-  ["whatever call made it", async () => ({ chain: { [BASE.id]: paidBy({ ...PAYMENT, byAuthorization: false }) } })],
+  ["by any call", async () => ({ chain: { [BASE.id]: paidBy({ ...PAYMENT, byAuthorization: false }) } })],
   ["signed by a key of the resource's host", async () => ({ offer: byHost(), receipt: byHost(RECEIPT) })],
   [
-    "beside other transfers of the payer in one transaction",
+    "with other transfers of the payer in the same transaction",
     async () => ({ chain: { [BASE.id]: paidBy({ ...DEAR, logIndex: 3 }, PAYMENT, { ...ELSEWHERE, logIndex: 9 }) } }),
   ],
   [
-    "whatever case addresses and hashes are written in",
+    "with addresses and hashes in another letter case",
     async () => ({
       offer: await offered({ payTo, asset: BASE.usdc.address.toUpperCase().replace("0X", "0x") }),
       receipt: await receipted({
@@ -188,7 +188,7 @@ export const RELEASED: readonly (readonly [title: string, given: () => Promise<C
 const dear = { chain: { [BASE.id]: paidBy(DEAR), [SEPOLIA.id]: NOT_FOUND } };
 const elsewhere = didWeb("https://evil.example");
 
-/** Each with a transfer that would be refunded if the rest were shown. */
+/** Each case has a transfer that would be refunded if everything else were proven. */
 export const ESCALATED: readonly BreachRow[] = [
   [
     "a hold in an escrow, which the same URL offers too",
@@ -276,7 +276,7 @@ export const ESCALATED: readonly BreachRow[] = [
     ["offer unknown header"],
   ],
   [
-    "an algorithm that the key is not for",
+    "an algorithm for another kind of key",
     async () => ({ ...dear, offer: byHost(OFFER, { ...HEADER, alg: "none" }), receipt: byHost(RECEIPT) }),
     ["offer unknown header"],
   ],
@@ -304,12 +304,12 @@ export const ESCALATED: readonly BreachRow[] = [
     ["offer unknown other_scheme"],
   ],
   [
-    "an asset that is no address",
+    "an asset that is not an address",
     async () => ({ ...dear, offer: await offered({ asset: "USDC" }) }),
     ["offer unknown unreadable_terms"],
   ],
   [
-    "an amount that is no whole number",
+    "an amount that is not a whole number",
     async () => ({ ...dear, offer: await offered({ amount: "0.25" }) }),
     ["offer unknown unreadable_terms"],
   ],
@@ -329,7 +329,7 @@ export const ESCALATED: readonly BreachRow[] = [
     ["receipt unknown names_no_transaction"],
   ],
   [
-    "a JWS receipt that leaves the transaction out",
+    "a JWS receipt that omits the transaction",
     async () => {
       const { transaction: _, ...without } = RECEIPT;
       return { ...dear, offer: byHost(), receipt: byHost(without) };
@@ -363,7 +363,7 @@ export const ESCALATED: readonly BreachRow[] = [
     ["time unknown before_this_version"],
   ],
   [
-    "test money instead of money",
+    "test money instead of real money",
     async () => ({
       network: SEPOLIA.id,
       chain: { [BASE.id]: NOT_FOUND, [SEPOLIA.id]: paidBy({ ...DEAR, asset: SEPOLIA.usdc.address }) },

@@ -2,8 +2,9 @@ import { FETCH_LIMITS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
 import { createGuardedFetch } from "../../../api/platform/web/guarded-fetch/fetch.ts";
 
 /**
- * Runs as its own process: makes 64 fetches at once, cycling through the given paths of a local server, and prints how
- * much its memory grew, in MiB, and how the attempts ended. Arguments: origin, deadline in milliseconds, paths.
+ * Runs in a separate process: makes 64 simultaneous fetches, cycling through the given paths of a local server, and
+ * prints how much its memory grew, in MiB, and how the attempts ended. Arguments: origin, deadline in milliseconds,
+ * paths.
  */
 const [, , origin = "", deadlineMs = "", ...paths] = process.argv;
 const fetcher = createGuardedFetch({

@@ -9,10 +9,10 @@ export const OWN = { id: 1, full_name: "octo/app" };
 export const FORK = { id: 2, full_name: "mallory/app" };
 const ACTIONS = { id: 15_368, slug: "github-actions" };
 export const OTHER_APP = { id: 9, slug: "other-ci" };
-/** The suite of runs that say nothing else. */
+/** The suite of runs without another one. */
 const SUITE = 7;
 
-/** A run of GitHub Actions in the repository itself, unless the fields say otherwise. */
+/** A run of GitHub Actions in the repository itself, with these fields overridden. */
 export const run = (id: number, conclusion: string | null, more: Item = {}): Item => ({
   id,
   name: `check ${id}`,
@@ -47,7 +47,7 @@ export const status = (id: number, state: string, more: Item = {}): Item => ({
 
 type Intercept = (request: IncomingMessage, response: ServerResponse, url: URL) => boolean;
 
-/** Stands in for GitHub's REST API about one commit, with pages and ETags. */
+/** A stand-in for GitHub's REST API about one commit, with pages and ETags. */
 export async function startGithub() {
   const lists = { runs: [] as Item[], workflowRuns: [] as Item[], suites: [] as Item[], statuses: [] as Item[] };
   const requests: { readonly url: URL; readonly headers: IncomingMessage["headers"]; status: number }[] = [];

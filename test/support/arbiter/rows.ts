@@ -11,7 +11,7 @@ export const sends =
   (status: number, headers: Record<string, string> = {}, body: string | Uint8Array = ""): Handler =>
   (_request, response) =>
     response.writeHead(status, headers).end(body);
-/** Bytes as they are, whatever they claim to be. */
+/** Sends these bytes unchanged, with any headers that they claim. */
 const raw =
   (text: string): Handler =>
   ({ socket }) =>
@@ -42,9 +42,9 @@ export interface Row {
   readonly conditions?: Record<string, unknown>;
   readonly verdict: "release" | "refund" | "escalate";
   readonly findings: readonly string[];
-  /** Requests to the first path; 2 where the first attempt was inconclusive. */
+  /** The number of requests to the first path, which is 2 if the first attempt was inconclusive. */
   readonly asked: number;
-  /** What version 2 does otherwise, apart from finding a false twice. */
+  /** The differences in version 2, other than confirming a false condition with a second attempt. */
   readonly v2?: Partial<Pick<Row, "verdict" | "findings" | "asked">>;
 }
 
@@ -85,21 +85,21 @@ const escalated = (is: string, serve: Handler, { conditions = {}, findings = [] 
   asked: 2,
 });
 
-/** Server behavior, and the verdict it decides at once. */
+/** Server behavior, and the verdict of its first attempt. */
 export const DECIDED: readonly Row[] = [
   released("a 200", sends(200, HTML, TEXT)),
   released("any 2xx", sends(226, {}, TEXT)),
   released("a 204 without a body", sends(204), {
     v2: { verdict: "escalate", findings: [status("unknown", "empty_body")], asked: 2 },
   }),
-  released("a 204 that was agreed", sends(204), { conditions: { expect_status: 204 } }),
-  released("the status that was agreed, be it a 404", sends(404, {}, TEXT), {
+  released("an agreed 204", sends(204), { conditions: { expect_status: 204 } }),
+  released("an agreed 404", sends(404, {}, TEXT), {
     conditions: { expect_status: 404 },
     v2: TWICE,
   }),
-  released("a 503 that was agreed", sends(503, {}, TEXT), { conditions: { expect_status: "503" }, v2: TWICE }),
-  released("a 401 that was agreed", sends(401, {}, TEXT), { conditions: { expect_status: 401 }, v2: TWICE }),
-  released("a redirect that was agreed is not followed", to("http://10.0.0.1/"), {
+  released("an agreed 503", sends(503, {}, TEXT), { conditions: { expect_status: "503" }, v2: TWICE }),
+  released("an agreed 401", sends(401, {}, TEXT), { conditions: { expect_status: 401 }, v2: TWICE }),
+  released("an agreed redirect, which is not followed", to("http://10.0.0.1/"), {
     conditions: { expect_status: 302 },
   }),
   released("the agreed hash", sends(200, {}, TEXT), {
@@ -110,7 +110,7 @@ export const DECIDED: readonly Row[] = [
     conditions: { expect_sha256: `0x${sha256(TEXT).toUpperCase()}` },
     findings: ["expect_sha256 true match"],
   }),
-  released("the least length, exactly", sends(200, {}, "12345"), {
+  released("exactly the least length", sends(200, {}, "12345"), {
     conditions: { min_bytes: 5 },
     findings: ["min_bytes true match"],
   }),
@@ -122,15 +122,15 @@ export const DECIDED: readonly Row[] = [
     conditions: { min_bytes: TOO_MUCH - 1 },
     findings: ["min_bytes true match"],
   }),
-  released("a body that the end of the connection ends", raw(`HTTP/1.1 200 OK\r\n\r\n${TEXT}`), {
+  released("a body until the end of the connection", raw(`HTTP/1.1 200 OK\r\n\r\n${TEXT}`), {
     conditions: { expect_sha256: sha256(TEXT) },
     findings: ["expect_sha256 true match"],
   }),
-  released("gzip though nobody asked: the decoded hash", coded("gzip", gzipSync(TEXT)), {
+  released("unrequested gzip with the decoded hash", coded("gzip", gzipSync(TEXT)), {
     conditions: { expect_sha256: sha256(TEXT), min_bytes: TEXT.length, expect_contains: "whole" },
     findings: ["expect_sha256 true match", "min_bytes true match", "expect_contains true match"],
   }),
-  released("gzip though nobody asked: the received hash", coded("gzip", gzipSync(TEXT)), {
+  released("unrequested gzip with the received hash", coded("gzip", gzipSync(TEXT)), {
     conditions: { expect_sha256: sha256(gzipSync(TEXT)) },
     findings: ["expect_sha256 true match"],
   }),
@@ -150,7 +150,7 @@ export const DECIDED: readonly Row[] = [
     conditions: { expect_sha256: sha256(TEXT) },
     findings: ["expect_sha256 true match"],
   }),
-  released("an unknown coding whose received hash was agreed", coded("zstd", Buffer.from("zz")), {
+  released("an unknown coding with the agreed received hash", coded("zstd", Buffer.from("zz")), {
     conditions: { expect_sha256: sha256("zz") },
     findings: ["expect_sha256 true match"],
   }),
@@ -178,11 +178,11 @@ export const DECIDED: readonly Row[] = [
     conditions: { expect_sha256: sha256("else") },
     findings: [status("true", "match"), "expect_sha256 false mismatch"],
   }),
-  refunded("a byte too few", sends(200, {}, "1234"), {
+  refunded("one byte too few", sends(200, {}, "1234"), {
     conditions: { min_bytes: 5 },
     findings: [status("true", "match"), "min_bytes false mismatch"],
   }),
-  refunded("long as received, short as decoded", coded("gzip", gzipSync("1234")), {
+  refunded("a body that is long enough only before decoding", coded("gzip", gzipSync("1234")), {
     conditions: { min_bytes: 5 },
     findings: [status("true", "match"), "min_bytes false mismatch"],
   }),
@@ -198,7 +198,7 @@ export const DECIDED: readonly Row[] = [
     conditions: { min_bytes: 1 },
     findings: [status("true", "match"), "min_bytes false mismatch"],
   }),
-  refunded("one false beside one unknown", coded("zstd", Buffer.from("zz")), {
+  refunded("one false and one unknown condition", coded("zstd", Buffer.from("zz")), {
     conditions: { expect_status: 201, expect_contains: "z" },
     findings: [status("false", "mismatch"), "expect_contains unknown no_body"],
   }),
@@ -222,32 +222,32 @@ export const UNDECIDED: readonly Row[] = [
   escalated("a 304", sends(304), { findings: [status("unknown", "redirect")] }),
   escalated("a 300", sends(300, { location: "http://shop.example/" }), { findings: [status("unknown", "redirect")] }),
   escalated("a redirect without a target", sends(302), { findings: [status("unknown", "redirect")] }),
-  escalated("a redirect to nonsense", to("http://[nonsense"), { findings: [status("unknown", "redirect")] }),
+  escalated("a redirect to an invalid URL", to("http://[nonsense"), { findings: [status("unknown", "redirect")] }),
   escalated("a redirect to another scheme", to("ftp://shop.example/"), { findings: [status("unknown", "blocked")] }),
   escalated("a redirect to a private address", to("http://10.0.0.1/"), { findings: [status("unknown", "blocked")] }),
-  escalated("a redirect to a name of the inside", to("http://inside.example/"), {
+  escalated("a redirect to an internal name", to("http://inside.example/"), {
     findings: [status("unknown", "blocked")],
   }),
   escalated("a redirect to the service", to("http://trust.example/"), { findings: [status("unknown", "blocked")] }),
-  escalated("a body that breaks off", raw("HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\nshort"), {
+  escalated("a truncated body", raw("HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\nshort"), {
     findings: [status("unknown", "truncated")],
   }),
-  escalated("chunks that break off", raw("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nshort\r\n"), {
+  escalated("truncated chunks", raw("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nshort\r\n"), {
     findings: [status("unknown", "truncated")],
   }),
-  escalated("a transfer coding that nobody offered", raw("HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\nxx"), {
+  escalated("a transfer coding that was not offered", raw("HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\nxx"), {
     findings: [status("unknown", "bad_response")],
   }),
   escalated("no HTTP", raw("220 mail.example ESMTP\r\n"), { findings: [status("unknown", "bad_response")] }),
   escalated(
-    "headers that never end",
+    "endless headers",
     ({ socket }) => {
       while (!socket.destroyed && socket.write(`x-more: ${"a".repeat(900)}\r\n`));
       socket.on("drain", () => socket.write("x: y\r\n"));
     },
     { findings: [status("unknown", "bad_response")] },
   ),
-  escalated("a connection that is closed without a word", ({ socket }) => socket.destroy(), {
+  escalated("a connection that is closed without a response", ({ socket }) => socket.destroy(), {
     findings: [status("unknown", "reset")],
   }),
   escalated("a declared length past the cap", sends(200, { "content-length": String(TOO_MUCH) }), {
@@ -255,11 +255,11 @@ export const UNDECIDED: readonly Row[] = [
   }),
   escalated("an endless body", endless({}, Buffer.alloc(65_536)), { findings: [status("unknown", "too_large")] }),
   escalated("a gzip bomb", coded("gzip", BOMB), { findings: [status("unknown", "too_large")] }),
-  escalated("a bomb within a bomb", coded("gzip, gzip", gzipSync(BOMB)), {
+  escalated("a bomb in a bomb", coded("gzip, gzip", gzipSync(BOMB)), {
     findings: [status("unknown", "too_large")],
   }),
   escalated(
-    "a bomb whose second stage is small again",
+    "a bomb with a small second stage",
     coded("gzip, gzip", gzipSync(gzipSync(Buffer.alloc(5_000_000)).subarray(0, 10).toString().padEnd(TOO_MUCH, "0"))),
     { findings: [status("unknown", "too_large")] },
   ),
@@ -267,7 +267,7 @@ export const UNDECIDED: readonly Row[] = [
     conditions: { expect_contains: "gzip" },
     findings: [status("true", "match"), "expect_contains unknown not_decoded"],
   }),
-  escalated("gzip that breaks off", coded("gzip", gzipSync(TEXT).subarray(0, 40)), {
+  escalated("truncated gzip", coded("gzip", gzipSync(TEXT).subarray(0, 40)), {
     conditions: { min_bytes: 1 },
     findings: [status("true", "match"), "min_bytes unknown not_decoded"],
   }),
@@ -279,9 +279,9 @@ export const UNDECIDED: readonly Row[] = [
     conditions: { expect_contains: "whole" },
     findings: [status("true", "match"), "expect_contains unknown not_decoded"],
   }),
-  escalated("headers that do not come", () => {}, { findings: [status("unknown", "timeout")] }),
-  escalated("a body that drips", drips, { findings: [status("unknown", "timeout")] }),
-  escalated("a body that stops", (_request, response) => response.writeHead(200).write("some"), {
+  escalated("headers that never arrive", () => {}, { findings: [status("unknown", "timeout")] }),
+  escalated("a very slow body", drips, { findings: [status("unknown", "timeout")] }),
+  escalated("a stalled body", (_request, response) => response.writeHead(200).write("some"), {
     findings: [status("unknown", "timeout")],
   }),
 ];

@@ -16,7 +16,7 @@ import { type Answer, post, send } from "../payments/requests.ts";
 import { startService, type TestService, type TestServicePlan } from "../service/service.ts";
 import { sha256 } from "./rows.ts";
 
-/** What a client submits, before it becomes text. */
+/** A client's submission, before it is serialized. */
 export interface Claim {
   readonly category: string;
   readonly conditions: Readonly<Record<string, unknown>>;
@@ -24,17 +24,17 @@ export interface Claim {
   readonly parties?: Readonly<Record<string, string>>;
 }
 
-/** A claim and the verdict the scene's servers lead to. */
+/** A claim, and the verdict that the scene's servers lead to. */
 export interface ClaimOf {
   readonly category: string;
   readonly verdict: Verdict;
   readonly conditions: Readonly<Record<string, unknown>>;
 }
 
-/** A check-run as GitHub's API shows it. */
+/** A check run in the format of GitHub's API. */
 export type Run = Readonly<Record<string, unknown>>;
 
-/** Where verdicts are bought: a chain, the service, and local servers standing in for a merchant's and GitHub's. */
+/** The scene where verdicts are bought: a chain, the service, and local stand-ins for a merchant and GitHub. */
 export interface ArbiterScene {
   readonly chain: TestChain;
   readonly service: TestService;
@@ -43,7 +43,7 @@ export interface ArbiterScene {
   readonly pages: Map<string, RequestListener>;
   /** Check-runs of `COMMIT` by repository. */
   readonly runs: Map<string, readonly Run[]>;
-  /** One claim for every category and every verdict it can have. */
+  /** One claim for every category and each of its possible verdicts. */
   readonly claims: readonly ClaimOf[];
   readonly stop: () => Promise<void>;
 }
@@ -88,7 +88,7 @@ export async function startArbiterScene(plan: Partial<TestServicePlan> = {}): Pr
   };
 }
 
-/** A successful run, unless the fields say otherwise. */
+/** A successful run, with these fields overridden. */
 export const checkRun = (id: number, fields: Run = {}): Run => ({
   id,
   name: `check ${id}`,
@@ -126,13 +126,13 @@ const shopOf =
   (pages: ReadonlyMap<string, RequestListener>): RequestListener =>
   (request, response) => {
     const page = pages.get(new URL(request.url ?? "/", "http://shop").pathname);
-    if (page === undefined) response.writeHead(404).end("no such thing");
+    if (page === undefined) response.writeHead(404).end("not found");
     else page(request, response);
   };
 
 /**
- * https://docs.github.com/en/rest/checks/runs#list-check-runs-for-a-git-reference, for one commit and with its pages; the
- * workflow run behind them, and no commit status.
+ * https://docs.github.com/en/rest/checks/runs#list-check-runs-for-a-git-reference, for one commit and with its pages,
+ * with the workflow run behind them and without a commit status.
  */
 const githubOf =
   (runs: ReadonlyMap<string, readonly Run[]>): RequestListener =>
@@ -167,7 +167,7 @@ export const handIn = (
 ): Promise<Answer> =>
   post(verifyUrl(service), { ...JSON_TYPE, ...headers }, typeof claim === "string" ? claim : JSON.stringify(claim));
 
-/** Buys a verdict with the stock client of `@x402/fetch`; `headers` are its payment's, for sending again. */
+/** Buys a verdict with the stock client of `@x402/fetch`. `headers` carry its payment, for another request. */
 export async function buyVerdict(
   service: Pick<TestService, "url">,
   payer: LocalAccount,
@@ -188,12 +188,12 @@ export async function buyVerdict(
   return { answer, headers: { "payment-signature": paid } };
 }
 
-/** A record in the form programs read. */
+/** A record as JSON. */
 export const recordOf = (url: string): Promise<Answer> => send(url, { headers: { accept: "application/json" } });
 
 /**
- * What the service's arbiter records verdicts with, on the test's own pool. Scores are unavailable unless the test says
- * otherwise.
+ * The parts with which the service's arbiter records verdicts, on the test's own pool. Scores are unavailable by
+ * default.
  */
 export async function recordParts(
   { config }: Pick<TestService, "config">,

@@ -5,7 +5,7 @@ import type { SigningKey } from "../../../api/platform/signing/keys.ts";
 /** The payload of an x402 offer, or of its receipt. */
 export type Terms = Readonly<Record<string, string | number>>;
 
-/** A signed offer or receipt, as x402 carries it. */
+/** A signed offer or receipt, in x402's format. */
 export interface SignedTerms {
   readonly format: "jws" | "eip712";
   readonly payload?: Terms;
@@ -14,7 +14,7 @@ export interface SignedTerms {
 
 const words = (names: string, type: string) => names.split(" ").map((name) => ({ name, type }));
 
-/** In the order that is signed. */
+/** In the signed order. */
 const TYPES = {
   Offer: [
     ...words("version", "uint256"),
@@ -29,7 +29,7 @@ const TYPES = {
   ],
 };
 
-/** Signs as EIP-712, whatever the payload says. */
+/** Signs as EIP-712 with any payload. */
 export async function typed(
   account: Pick<LocalAccount, "signTypedData">,
   primaryType: keyof typeof TYPES,

@@ -12,21 +12,24 @@ import type { Fetcher } from "../../../api/platform/web/guarded-fetch/request.ts
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A public address the tests' names resolve to. Nothing is ever sent there: `site.dial` leads to the local servers. */
+/**
+ * The public address that the tests' names resolve to. No packet goes there, because `site.dial` connects to the local
+ * servers.
+ */
 export const PUBLIC_ADDRESS = "93.184.216.34";
 const OWN_HOST = "trust.example";
 const OWN_ADDRESS = "93.184.216.99";
-/** What every test tells the guard about the service. */
+/** The service's settings in the guard of every test. */
 const SETTINGS = { ownHost: OWN_HOST, allowedOrigins: [] } as const;
 
-/** The settings the arbiter accepts claims by. */
+/** The settings by which the arbiter accepts claims. */
 export const CLAIMS = { ...SETTINGS, policies: POLICY_VERSIONS, now: () => new Date() };
 
 export interface Site {
   readonly handlers: Map<string, Handler>;
-  /** Path and host of every request that arrived. */
+  /** Path, host, and headers of every request that arrived. */
   readonly requests: { readonly path: string; readonly host: string; readonly headers: IncomingMessage["headers"] }[];
-  /** Every connection requested, `address:port`. */
+  /** Every requested connection, as `address:port`. */
   readonly dialled: string[];
   readonly dial: Dial;
   readonly port: number;
@@ -37,14 +40,14 @@ export interface Site {
 const listening = (server: Server): Promise<number> =>
   new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)));
 
-/** A connection that is never answered. */
+/** A connection that is refused. */
 function refusedSocket(): Socket {
   const socket = new Socket();
   process.nextTick(() => socket.destroy(Object.assign(new Error("refused by the test"), { code: "ECONNREFUSED" })));
   return socket;
 }
 
-/** Resolves the tests' names; an unknown name has no address. */
+/** Resolves the tests' names. An unknown name has no address. */
 const resolveTestName = async (name: string): Promise<readonly string[]> => {
   if (name === OWN_HOST) return [OWN_ADDRESS];
   return name === "shop.example" || name === "cdn.example" ? [PUBLIC_ADDRESS] : [];
@@ -63,7 +66,7 @@ export async function startSite(certificate: { readonly cert: string; readonly k
     requests.push({ path: request.url ?? "/", host: request.headers.host ?? "", headers: request.headers });
     const handler = handlers.get(path);
     if (handler) handler(request, response);
-    else response.writeHead(404).end("no such thing");
+    else response.writeHead(404).end("not found");
   };
   const servers = [createServer(answer), createTlsServer(certificate, answer)];
   for (const server of servers) server.on("connection", (socket: Socket) => sockets.add(socket));
@@ -96,7 +99,7 @@ export async function startSite(certificate: { readonly cert: string; readonly k
   };
 }
 
-const notAsked = () => Promise.reject(new Error("not asked for"));
+const notAsked = () => Promise.reject(new Error("not requested"));
 const NOBODY: CheckRuns = { read: notAsked, suites: notAsked, statuses: notAsked };
 const NOTHING: Fetcher = { attempt: notAsked };
 
@@ -104,13 +107,13 @@ export interface Sources {
   readonly fetcher?: Fetcher;
   readonly checkRuns?: CheckRuns;
   readonly allowedOrigins?: readonly string[];
-  /** The versions of the policy; all of them by default. */
+  /** The versions of the policy. All of them by default. */
   readonly policies?: PolicyVersions;
-  /** Is told how long the arbiter would wait, in milliseconds. The tests wait for nothing. */
+  /** Receives the arbiter's waits, in milliseconds. The tests do not actually wait. */
   readonly waits?: (ms: number) => void;
 }
 
-/** A claim from submission to evidence, as in the service. Throws if the claim is refused. */
+/** A claim from submission to evidence, as in the service. @throws if the claim is refused */
 export function examine(
   category: string,
   conditions: Record<string, unknown>,
@@ -132,11 +135,11 @@ export const judged = (evidence: Evidence): string[] =>
   factsNamed(evidence, "condition").map(({ condition, result, reason }) => `${condition} ${result} ${reason}`);
 
 /**
- * Certificates shown by the tests' own TLS servers, for `shop.example` unless stated otherwise. Made with OpenSSL for
- * these tests only: nothing else trusts them, and their keys are not secret.
+ * Certificates of the tests' own TLS servers, for `shop.example` unless stated otherwise. They were made with OpenSSL
+ * only for these tests. No other program trusts them, and their keys are not secret.
  */
 
-/** Signed all but `SELF_SIGNED`; valid to 2126. */
+/** Signs all certificates except `SELF_SIGNED`. Valid to 2126. */
 const TEST_CA = `-----BEGIN CERTIFICATE-----
 MIIBZzCCAQ2gAwIBAgIBBDAKBggqhkjOPQQDAjAaMRgwFgYDVQQDDA9BcmJpdGVy
 IHRlc3QgQ0EwIBcNMjAwMTAxMDAwMDAwWhgPMjEyNjAxMDEwMDAwMDBaMBoxGDAW
@@ -171,7 +174,7 @@ LLxtkEVbq6IZxCUOeH6D6iqfIb45EYmHTkb4oqnTGzqo7hZ1goFKkfUa
 `,
 };
 
-/** Ran out in 2021. */
+/** Expired in 2021. */
 export const EXPIRED = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBezCCASGgAwIBAgIBAjAKBggqhkjOPQQDAjAaMRgwFgYDVQQDDA9BcmJpdGVy
@@ -214,7 +217,7 @@ uGZorc6bOoVx9xwavOStpXF/1vcVe/fvPdyiTdrlIbj+sqcYxuY8RMVm
 `,
 };
 
-/** Signed by nobody else. */
+/** Self-signed. */
 export const SELF_SIGNED = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBnjCCAUSgAwIBAgIUKnX6YMZLJnxhkIjb4YxPPFDPdB8wCgYIKoZIzj0EAwIw

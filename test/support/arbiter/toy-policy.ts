@@ -9,9 +9,9 @@ const [VERSION_1] = POLICY_VERSIONS;
 /** The first day of the toy version. */
 export const TOY_DAY = "2026-11-25";
 
-/** A category that version 1 does not know. */
+/** A category that version 1 does not have. */
 const EVEN_NUMBER: Category<{ readonly number: number }> = {
-  // It is not among the service's own.
+  // This name is not among the service's categories.
   name: "even-number" as CategoryName,
   conditions: () => z.strictObject({ number: z.int() }),
   next: () => null,
@@ -27,7 +27,9 @@ const EVEN_NUMBER: Category<{ readonly number: number }> = {
   facts: () => [],
 };
 
-/** Version 2: without ci-status, with its own category, and never escalating: the unknown is refunded. */
+/**
+ * Version 2, without ci-status and with an additional category. It never escalates and refunds an unknown condition.
+ */
 const TOY_V2: PolicyVersion = {
   policy: { ...VERSION_1.policy, version: 2, effective_date: TOY_DAY, status: "a toy" },
   categories: [...VERSION_1.categories.filter(({ name }) => name !== "ci-status"), category(EVEN_NUMBER)],

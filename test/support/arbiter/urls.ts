@@ -1,4 +1,4 @@
-/** IPv4 addresses that no outsider may be led to; each is written in the notations below. */
+/** IPv4 addresses that must be unreachable for outsiders, each tried in the notations below. */
 const IPV4 = [
   "127.0.0.1",
   "127.255.255.254",
@@ -23,7 +23,7 @@ const IPV4 = [
   "203.0.113.9",
 ];
 
-/** What the URL standard reads as the same address (https://url.spec.whatwg.org, host parsing). */
+/** Notations that the URL standard parses as the same address (https://url.spec.whatwg.org, host parsing). */
 function notations(address: string): string[] {
   const [a = 0, b = 0, c = 0, d = 0] = address.split(".").map(Number);
   const hex = (part: number) => `0x${part.toString(16)}`;
@@ -75,7 +75,7 @@ const IPV6 = [
   "::ffff:0:127.0.0.1",
 ].map((address) => `[${address}]`);
 
-/** Names refused by themselves, whatever they resolve to. */
+/** Names that are refused no matter what they resolve to. */
 const NAMES = [
   "localhost",
   "LOCALHOST",
@@ -113,7 +113,7 @@ const NAMES = [
   "public.example.",
 ];
 
-/** Names that look public; `arbiter-hostile.ts` says where they lead. */
+/** Names that look public, with the internal addresses that they resolve to. */
 export const LEADS_INSIDE: Readonly<Record<string, readonly string[]>> = {
   "loop.example": ["127.0.0.1"],
   "meta.example": ["169.254.169.254"],
@@ -171,7 +171,9 @@ export const HOSTILE_URLS: readonly string[] = [
   ...OTHERS,
 ];
 
-/** A redirect as a store sends it: who, and where to. Keys and hosts' names are made up; the parameters are real. */
+/**
+ * A redirect as a store sends it: the store, and its target. Keys and host names are made up; the parameters are real.
+ */
 export interface PresignedRedirect {
   readonly store: string;
   readonly location: string;
@@ -185,8 +187,8 @@ const SAS = "sv=2025-01-05&se=2026-01-01T01%3A00%3A00Z&sr=b&sp=r&sig=q%2F8v%2Bw%
 const CLOUDFRONT = "Expires=1767229200&Signature=aB3~x-Y__&Key-Pair-Id=K2EXAMPLE";
 
 /**
- * What popular stores and networks put into `Location`: links that are signed for minutes, and links with a key in
- * them. Each is public for whoever is redirected to it.
+ * `Location` values of popular stores and networks: links that are signed for minutes, and links with a key in them.
+ * Each is public for every client that is redirected to it.
  */
 export const PRESIGNED_REDIRECTS: readonly PresignedRedirect[] = [
   { store: "S3, path style", location: `s3.us-east-1.amazonaws.com/bucket/report.pdf?${SIGV4("s3")}` },

@@ -27,7 +27,10 @@ interface Page {
   readonly next: string | null;
 }
 
-/** The public list of verdicts, from the newest to the first: how many pages, and every line with the hash of its document. */
+/**
+ * Reads the public list of verdicts, newest first. Returns its number of pages, and every line with the hash of its
+ * document.
+ */
 export async function walkVerdicts(baseUrl: string) {
   const verdicts: (Listed & { readonly hash: string })[] = [];
   let pages = 0;
@@ -43,14 +46,14 @@ export async function walkVerdicts(baseUrl: string) {
   return { pages, verdicts };
 }
 
-/** Reaches a verdict and stores it, without a sale. */
+/** Reaches and stores a verdict without a sale. */
 export const recordVerdict = async (
   parts: VerdictParts,
   order: VerdictOrder,
   signal: AbortSignal,
 ): Promise<StoredVerdict> => parts.store.record(await reachVerdict(parts, order, signal));
 
-/** The verdict that a sale buys, completed without a payment in the journal. */
+/** Returns a function that completes the verdict of a sale without a payment in the journal. */
 export const deciderOf =
   (arbiter: Arbiter, store: VerdictStore, pool: Pool) =>
   async (sale: Sale<VerdictRequest>, variant: Variant): Promise<StoredVerdict> => {
@@ -67,14 +70,14 @@ export const deciderOf =
 
 const COMMAND = fileURLToPath(new URL("../../../scripts/arbiter-correct.ts", import.meta.url));
 
-/** How a command ended, and what it printed. */
+/** A command's exit code and output. */
 export interface Ended {
   readonly code: number;
   readonly output: string;
   readonly errors: string;
 }
 
-/** `npm run arbiter:correct` with these arguments and exactly this environment. */
+/** Runs `npm run arbiter:correct` with these arguments and exactly this environment. */
 export const correct = (env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Ended> =>
   new Promise((resolve) => {
     const options = { env: { ...bareEnvironment(), ...env } };
@@ -83,7 +86,7 @@ export const correct = (env: Readonly<Record<string, string>>, ...args: readonly
     );
   });
 
-/** The environment that a service under test would have as a process. */
+/** The environment with which a service under test would run as a process. */
 export function environmentOf({ config }: Pick<TestService, "config">): Record<string, string> {
   const base64url = (key: Uint8Array) => Buffer.from(key).toString("base64url");
   return {

@@ -18,23 +18,26 @@ export interface BaseLikePlan {
   /** Default `BASE`. */
   readonly profile?: Profile;
   /**
-   * How far the head is behind the clock once the chain has started, in minutes: room for a process with the real
-   * clock, which must not see a chain that is ahead of it. Default 0, for a service that takes its clock from `now`.
+   * The head's distance from the clock after the start, in minutes. A process with the real clock needs it, because it
+   * must not see a chain ahead of its clock. Default 0, for a service whose clock is `now`.
    */
   readonly behindMinutes?: number;
   /** The chain's first block. Default 0. */
   readonly firstBlock?: number;
 }
 
-/** Base as a service meets it: a chain of our own behind the front of a provider. */
+/** A local chain that behaves like Base behind a provider's front end. */
 export interface BaseLike extends Omit<Time, "isHalted"> {
-  /** The base fee from the next block on, as a multiple of a quiet day's. */
+  /** Sets the base fee from the next block on, as a multiple of a quiet day's. */
   readonly fees: (times: number) => Promise<void>;
   /** The provider's URL. */
   readonly url: string;
-  /** The chain itself, for the test: always right, counted nowhere. Its transactions are mined at once, even in a halt. */
+  /**
+   * The chain itself, for the test. It is always correct and counts no calls. Its transactions are mined immediately,
+   * even in a halt.
+   */
   readonly chain: TestChain;
-  /** Both networks' node URLs in a service's configuration. */
+  /** The node URLs of both networks for a service's configuration. */
   readonly rpcUrls: Readonly<Record<Network, string>>;
   readonly blockSeconds: number;
   readonly calls: CallCount;
@@ -42,14 +45,14 @@ export interface BaseLike extends Omit<Time, "isHalted"> {
   /** Changes one of the nodes behind the URL, counted from 0. */
   readonly backend: (index: number, to: Partial<Backend>) => void;
   readonly busy: Limits["busy"];
-  /** Resolves once every node behind the URL has what the chain has now. */
+  /** Resolves once every node behind the URL has the chain's current state. */
   readonly caughtUp: () => Promise<void>;
-  /** What else every call meets, before anything of the above; null ends it. */
+  /** Adds a fault that every call meets first, until null removes it. */
   readonly become: (fault: Fault | null) => void;
   readonly stop: () => Promise<void>;
 }
 
-/** The last block's state is known back to the final one, and a little further. */
+/** Enough recent states to reach slightly behind the final block. */
 const STATES_KEPT = "600";
 
 export async function startBaseLike(plan: BaseLikePlan = {}): Promise<BaseLike> {
@@ -93,7 +96,10 @@ export async function startBaseLike(plan: BaseLikePlan = {}): Promise<BaseLike> 
   };
 }
 
-/** USDC and funded accounts on a chain whose newest final block has its state, with the head where it is wanted. */
+/**
+ * Starts a chain with USDC and funded accounts, whose newest final block has its state and whose head is in the right
+ * place.
+ */
 async function startChain({ profile, behindMinutes, firstBlock }: Required<BaseLikePlan>): Promise<TestChain> {
   const network = NETWORKS["eip155:8453"];
   const start =
@@ -153,7 +159,7 @@ async function startFront({ profile, watch, pool, ask, calls }: FrontParts) {
   };
 }
 
-/** What the pool answers instead of a node. */
+/** The pool's reply to a call, or null if a node must reply. */
 async function pooled(pool: Pool, profile: Profile, call: Call): Promise<Reply | null> {
   const [first, second] = call.params ?? [];
   if (call.method === "eth_sendRawTransaction") return pool.send(call);
@@ -168,18 +174,18 @@ async function pooled(pool: Pool, profile: Profile, call: Call): Promise<Reply |
 export interface Backend {
   /** Real milliseconds behind the chain. */
   readonly lagMs: number;
-  /** Blocks behind the chain, on top of that; it never catches up with these. */
+  /** Additional blocks behind the chain, which it never catches up with. */
   readonly lagBlocks: bigint;
-  /** It has no block after this one; null: it follows the chain. */
+  /** The block after which it has none, or null while it follows the chain. */
   readonly standsAt: bigint | null;
-  /** Blocks, first and last, that it does not have: no logs, no receipts. */
+  /** Ranges of blocks, first and last, that it lacks, with their logs and receipts. */
   readonly holes: readonly (readonly [bigint, bigint])[];
 }
 
 export interface Backends {
-  /** Changes one, counted from 0. */
+  /** Changes one backend, counted from 0. */
   readonly change: (index: number, to: Partial<Backend>) => void;
-  /** The backend whose turn it is. */
+  /** The next backend in turn. */
   readonly next: () => Fault;
 }
 
@@ -218,9 +224,9 @@ function withHoles(holes: Backend["holes"], call: Call, reply: Reply): Reply {
   return isMissing(blockOf(reply.result)) ? replyTo(call, null) : reply;
 }
 
-/** What a provider refuses of a whole HTTP request. */
+/** A provider's refusals of whole HTTP requests. */
 export interface Limits {
-  /** The next HTTP requests get this status instead of an answer. */
+  /** Makes the next HTTP requests fail with this status. */
   readonly busy: (status: keyof typeof REFUSALS, times: number) => void;
   readonly refuse: (calls: readonly Call[]) => Refusal | null;
 }
@@ -253,7 +259,7 @@ const failed = (status: number, id: number | null, error: ProviderError): Refusa
   body: JSON.stringify({ jsonrpc: "2.0", id, error }),
 });
 
-/** Why this call asks for logs of too many blocks; null if it does not. */
+/** Returns the error for a call that requests logs of too many blocks, or null. */
 function tooWide(logs: Profile["logs"], { method, params }: Call, head: bigint): ProviderError | null {
   const { fromBlock, toBlock, blockHash } = (params?.[0] ?? {}) as Filter;
   if (method !== "eth_getLogs" || blockHash !== undefined) return null;
@@ -262,7 +268,7 @@ function tooWide(logs: Profile["logs"], { method, params }: Call, head: bigint):
   return last - first + 1n > logs.maxBlocks ? logs.tooManyBlocks(first) : null;
 }
 
-/** Refuses `eth_getLogs` that asks for too many blocks, or would return too many logs. */
+/** Refuses `eth_getLogs` with too many blocks in its request or too many logs in its response. */
 const limitedLogs =
   ({ logs }: Profile, head: () => bigint): Fault =>
   async (call, pass) => {
@@ -273,11 +279,11 @@ const limitedLogs =
     return isTooMuch ? refuse(call, logs.tooManyLogs.code, logs.tooManyLogs.message) : reply;
   };
 
-/** What was asked of the provider, by method; items of a batch count one by one. */
+/** The number of calls to the provider by method. Items of a batch count separately. */
 export interface CallCount {
   readonly byMethod: () => Readonly<Record<string, number>>;
   readonly total: () => number;
-  /** HTTP requests, batches as one. */
+  /** The number of HTTP requests. A batch counts once. */
   readonly requests: () => number;
   readonly reset: () => void;
 }
@@ -304,7 +310,7 @@ function countCalls(): CallCounter {
   };
 }
 
-/** Longer than `finalized` is behind the head. */
+/** Longer than the distance of `finalized` from the head. */
 const FINAL_MINUTES = 16;
 
 export interface ChainLikeBase extends TestChain {
@@ -312,8 +318,8 @@ export interface ChainLikeBase extends TestChain {
 }
 
 /**
- * A chain like Base in the place of a friendly one: services reach it through the provider's front, and the test's own
- * client reads the chain itself. It starts in the past, so that it is never ahead of the clock.
+ * Starts a chain like Base in place of an ordinary one. Services reach it through the provider's front end, and the
+ * test's own client reads the chain directly. It starts in the past, so it is never ahead of the clock.
  */
 export async function startChainLikeBase(roomMinutes: number): Promise<ChainLikeBase> {
   const base = await startBaseLike({ behindMinutes: roomMinutes });
@@ -325,11 +331,11 @@ export async function startChainLikeBase(roomMinutes: number): Promise<ChainLike
     rpcUrl: base.url,
     client: {
       ...chain.client,
-      // What waits, waits in the front's pool, not in the chain's.
+      // Transactions wait in the front end's pool, not in the chain's.
       setAutomine: async (isOn: boolean) => (isOn ? base.resume() : base.halt()),
       getTxpoolStatus: async () => ({ pending: base.pool.waiting().length, queued: 0 }),
     },
-    // A payer pays once every node knows its balance.
+    // Resolves after every node has the payer's balance.
     fund: (account, atomic) => chain.fund(account, atomic).then(base.caughtUp),
     caughtUp: base.caughtUp,
     mine: (blocks = 1) => base.pass(blocks * blockMinutes),

@@ -4,13 +4,13 @@ import { waitUntil } from "../wait-until.ts";
 import { POOL_ERRORS, type Profile, type ProviderError } from "./profiles.ts";
 import { numberOf, quantity } from "./view.ts";
 
-/** What becomes of a transaction that is handed in. */
+/** The fate of a submitted transaction. */
 export type Fate =
-  /** Mined as soon as the chain makes blocks and its fee suffices. */
+  /** It is mined as soon as the chain makes blocks and its fee suffices. */
   | "mined"
-  /** Acknowledged with its hash, and never seen again. */
+  /** It is acknowledged with its hash and never mined. */
   | "swallowed"
-  /** Not before so many minutes of the chain's time have passed. */
+  /** It is not mined before these minutes of the chain's time have passed. */
   | { readonly afterMinutes: number }
   | { readonly refusedWith: ProviderError };
 
@@ -23,41 +23,44 @@ interface Pooled {
   readonly priorityFee: bigint;
   readonly to: Hex | null;
   readonly input: Hex;
-  /** Unix seconds: mined in no block before this time. */
+  /** Unix seconds before which no block mines it. */
   readonly due: bigint;
 }
 
 export interface PoolParts {
   readonly profile: Profile;
-  /** Asks the chain itself. */
+  /** Calls the chain directly. */
   readonly ask: (method: string, ...params: readonly unknown[]) => Promise<Reply>;
   /** The base fee of the next block. */
   readonly baseFee: () => bigint;
   /** The time of the next block, in Unix seconds. */
   readonly blockTime: () => bigint;
   readonly isHalted: () => boolean;
-  /** Once a transaction was mined. */
+  /** Called after a transaction was mined. */
   readonly mined: () => Promise<void>;
 }
 
 export interface Pool {
-  /** What becomes of the next transactions that are handed in; afterwards they are mined again. */
+  /** Sets the fate of the next submitted transactions. Later ones are mined again. */
   readonly fate: (fate: Fate, times?: number) => void;
-  /** Drops what is pooled, as a restart of the nodes does; what is handed in again is taken again. */
+  /** Drops the pooled transactions, as a restart of the nodes does. They can be submitted again. */
   readonly forget: () => void;
-  /** The hashes of what is pooled. */
+  /** The hashes of the pooled transactions. */
   readonly waiting: () => readonly Hex[];
   readonly send: (call: Call) => Promise<Reply>;
-  /** Mines what may be mined now. */
+  /** Mines every transaction that is ready. */
   readonly drain: () => Promise<void>;
-  /** When the next transaction that was put off is due. */
+  /** The time at which the next delayed transaction is due, or null. */
   readonly nextDue: () => bigint | null;
   readonly pendingCount: (sender: string) => Promise<number>;
-  /** A pooled transaction as nodes show it; null if there is none of this hash. */
+  /** A pooled transaction in the nodes' format, or null. */
   readonly shown: (hash: string) => object | null;
 }
 
-/** The transaction pool in front of a chain that mines at once: what may not be mined yet waits here. */
+/**
+ * The transaction pool in front of a chain that mines immediately. It keeps the transactions that must not be mined
+ * yet.
+ */
 export function openPool(parts: PoolParts): Pool {
   const { ask, blockTime } = parts;
   let pooled: Pooled[] = [];
@@ -146,7 +149,7 @@ async function parse(raw: Hex, due: bigint): Promise<Pooled> {
   };
 }
 
-/** Why the pool does not take it beside what it has. */
+/** Returns the error if the pool refuses the transaction because of the ones it has, or null. */
 function objection(one: Pooled, pooled: readonly Pooled[], profile: Profile): ProviderError | null {
   if (pooled.some(({ hash }) => hash === one.hash)) return POOL_ERRORS.known;
   const rival = pooled.find(({ from, nonce }) => from === one.from && nonce === one.nonce);
@@ -173,7 +176,7 @@ async function readyIn(pooled: readonly Pooled[], parts: PoolParts, countOf: Cou
   return undefined;
 }
 
-/** Hands it to the chain, which mines it at once, or refuses it. */
+/** Sends a transaction to the chain, which mines it immediately or refuses it. */
 async function mine({ ask, mined }: PoolParts, { raw, hash }: Pooled): Promise<Reply> {
   const reply = await ask("eth_sendRawTransaction", raw);
   if (reply.error !== undefined) return reply;

@@ -1,4 +1,4 @@
-/** What a provider says when a request goes beyond one of its limits. */
+/** A provider's error for a request above one of its limits. */
 export interface ProviderError {
   readonly code: number;
   readonly message: string;
@@ -6,31 +6,31 @@ export interface ProviderError {
 
 const quantity = (value: bigint): string => `0x${value.toString(16)}`;
 
-/** A chain and its provider, as the service meets them. */
+/** A chain and its provider, as the service sees them. */
 export interface Profile {
   readonly blockSeconds: number;
-  /** How many blocks behind the head these tags are. */
+  /** The distance of this tag from the head, in blocks. */
   readonly safeBehind: number;
   readonly finalizedBehind: number;
-  /** Per gas, in wei, on a quiet day. */
+  /** The base fee per gas on a quiet day, in wei. */
   readonly baseFee: bigint;
   readonly priorityFee: bigint;
-  /** A pooled transaction gives way to one of the same nonce that offers this much more, in percent. */
+  /** The least fee increase, in percent, with which a transaction replaces a pooled one of the same nonce. */
   readonly replacementPercent: bigint;
-  /** One entry a backend: how far it is behind the chain, in real milliseconds. Requests go round them in turn. */
+  /** One entry per backend with its real lag behind the chain, in milliseconds. Requests go to the backends in turn. */
   readonly backends: readonly { readonly lagMs: number }[];
   readonly batch: {
     readonly max: number;
-    /** The answer to more calls: one object in place of an array. */
+    /** The response to a batch with too many calls, as one object instead of an array. */
     readonly tooMany: ProviderError;
     readonly tooManyStatus: number;
-    /** Whether the items of one batch are answered by different backends. */
+    /** Whether different backends answer the items of one batch. */
     readonly split: boolean;
   };
   readonly logs: {
     readonly maxBlocks: bigint;
     readonly tooManyBlocks: (firstBlock: bigint) => ProviderError;
-    /** The HTTP status of that refusal where the request was no batch. */
+    /** The HTTP status of that refusal for a request that is not a batch. */
     readonly tooManyBlocksStatus: number;
     readonly maxLogs: number;
     readonly tooManyLogs: ProviderError;
@@ -40,13 +40,13 @@ export interface Profile {
 /** Base's outage of 5 August 2025, from 06:07 to 06:40 UTC, according to its post-mortem. */
 export const HALT_MINUTES = 33;
 
-/** The usual case: one archive plan of a large provider, whose nodes are a few blocks apart. */
+/** The usual case: an archive plan of a large provider, whose nodes are a few blocks apart. */
 export const BASE: Profile = {
   // docs.base.org, "Transaction finality": a block every 2 s.
   blockSeconds: 2,
   // The same page: batches reach Ethereum within about 2 minutes; `safe` follows the last one derived, a minute on average.
   safeBehind: 30,
-  // The same page: two Ethereum epochs (64 slots of 12 s) after the batch, 13 to 20 minutes: 15.
+  // The same page: two Ethereum epochs (64 slots of 12 s) after the batch, 13 to 20 minutes. We use 15.
   finalizedBehind: 450,
   // docs.base.org, "Configuration changelog": the minimum base fee since 19 February 2026; on a quiet day it is the fee.
   baseFee: 5_000_000n,
@@ -63,7 +63,8 @@ export const BASE: Profile = {
     split: true,
   },
   logs: {
-    // quicknode.com/docs/base/eth_getLogs: 10,000 blocks on paid plans. The words and the status: github.com/eternalsafe/wallet/issues/57.
+    // quicknode.com/docs/base/eth_getLogs: 10,000 blocks on paid plans. Message and status:
+    // github.com/eternalsafe/wallet/issues/57.
     maxBlocks: 10_000n,
     tooManyBlocks: () => ({ code: -32614, message: "eth_getLogs is limited to a 10,000 range" }),
     tooManyBlocksStatus: 413,
@@ -89,7 +90,7 @@ export const FREE_PLAN: Profile = {
   },
   logs: {
     ...BASE.logs,
-    // alchemy.com/docs, `eth_getLogs`: 10 blocks on the free plan. The words: github.com/cartesi/rollups-node/pull/655.
+    // alchemy.com/docs, `eth_getLogs`: 10 blocks on the free plan. Message: github.com/cartesi/rollups-node/pull/655.
     maxBlocks: 10n,
     tooManyBlocks: (first) => ({
       code: -32600,
@@ -99,7 +100,7 @@ export const FREE_PLAN: Profile = {
   },
 };
 
-/** What providers answer instead of JSON-RPC, by HTTP status. */
+/** Providers' responses other than JSON-RPC, by HTTP status. */
 export const REFUSALS: Readonly<Record<429 | 500 | 502 | 503, string>> = {
   // alchemy.com/docs/reference/throughput.
   429: JSON.stringify({
@@ -111,12 +112,12 @@ export const REFUSALS: Readonly<Record<429 | 500 | 502 | 503, string>> = {
     },
   }),
   500: JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32603, message: "Internal server error" } }),
-  // What a load balancer says for a backend that is gone.
+  // A load balancer's response for an unreachable backend.
   502: "<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center></body></html>",
   503: "no available server",
 };
 
-/** How nodes refuse a transaction: the wording of geth's and reth's pools, which providers pass on. */
+/** The errors with which the pools of geth and reth refuse a transaction. Providers pass them on. */
 export const POOL_ERRORS = {
   known: { code: -32000, message: "already known" },
   nonceTooLow: { code: -32000, message: "nonce too low" },

@@ -10,22 +10,22 @@ import { age, binary } from "../service/database.ts";
 import { startService, type TestService, type TestServicePlan } from "../service/service.ts";
 import { type BaseLike, type BaseLikePlan, startBaseLike } from "./base-like.ts";
 
-/** A service on a chain like Base, both of the test's own and on one clock, and a payment to it. */
+/** A service on a chain like Base, both on the test's clock, and payments to it. */
 export interface BaseStage {
   readonly base: BaseLike;
   readonly service: TestService;
-  /** A new payer's authorization, valid for so many minutes of the chain's time. */
+  /** Signs an authorization by a new payer that is valid for these minutes of the chain's time. */
   readonly sign: (minutes: number) => Promise<Signed>;
   readonly pay: (signed: Signed) => Promise<Answer>;
   /** The state of the payment's row, and whether its settlement is final. */
   readonly rowOf: (signed: Signed) => Promise<{ readonly state: string; readonly final: boolean } | undefined>;
-  /** The relayer's transactions, newest first: their nonces, and how often each was signed. */
+  /** The relayer's transactions, newest first, with their nonces and their number of signatures. */
   readonly relayed: () => Promise<
     readonly { readonly nonce: number; readonly signed: number; readonly state: string }[]
   >;
-  /** How many payments the relayer has sent, in however many transactions. */
+  /** The number of payments that the relayer has sent in all its transactions. */
   readonly members: () => Promise<number>;
-  /** What minutes do by the database's clock: leases end, and what waits is due. */
+  /** Ages rows by these minutes, so that leases end and waiting work is due. */
   readonly age: (minutes: number) => Promise<void>;
   readonly stop: () => Promise<void>;
 }
@@ -61,7 +61,7 @@ export async function startBaseStage(plan: BaseLikePlan & Pick<TestServicePlan, 
   };
 }
 
-/** Asks again while the answer is 503, as it says; then it is a result. */
+/** Repeats the payment while the status is 503, as the response advises. Returns the result. */
 export async function resultOf({ pay }: BaseStage, signed: Signed): Promise<Answer> {
   let answer = await pay(signed);
   for (const deadline = Date.now() + 30_000; answer.status === 503 && Date.now() < deadline; await sleep(100))
@@ -70,7 +70,7 @@ export async function resultOf({ pay }: BaseStage, signed: Signed): Promise<Answ
   return answer;
 }
 
-/** Likewise, where it is its payer's only payment: charged once. */
+/** Expects that the payment, its payer's only one, is charged once. Returns the result. */
 export async function expectBought(stage: BaseStage, signed: Signed): Promise<Answer> {
   const answer = await resultOf(stage, signed);
   await chargedOnce(stage.base.chain, signed);
@@ -78,9 +78,9 @@ export async function expectBought(stage: BaseStage, signed: Signed): Promise<An
 }
 
 const withoutLogs: Fault = async (call, pass) =>
-  call.method === "eth_getLogs" ? refuse(call, -32_000, "logs are away") : pass(call);
+  call.method === "eth_getLogs" ? refuse(call, -32_000, "logs are unavailable") : pass(call);
 
-/** A payment that the chain shows and the service has not seen: its row is `settling`. */
+/** A payment that the chain shows and the service has not seen. Its row is `settling`. */
 export interface UnseenPayment {
   readonly payer: LocalAccount;
   readonly signed: Signed;

@@ -10,17 +10,17 @@ export interface TimeParts {
   readonly pool: () => Pool;
 }
 
-/** The chain's time: it runs like any clock, and besides as far as the test lets it pass. */
+/** The chain's time. It runs like any clock, and the test can advance it. */
 export interface Time {
   /** The clock of a service on this chain. */
   readonly now: () => Date;
-  /** Likewise, in Unix seconds. */
+  /** The same clock, in Unix seconds. */
   readonly unixNow: () => bigint;
-  /** Lets minutes pass: blocks every two seconds, or none in a halt. */
+  /** Advances time by minutes, with a block every two seconds, or none in a halt. */
   readonly pass: (minutes: number) => Promise<void>;
-  /** No block until `resume`; transactions wait in the pool. */
+  /** Stops blocks until `resume`. Transactions wait in the pool. */
   readonly halt: () => void;
-  /** The waiting transactions are mined, then blocks two seconds apart until the chain has caught up with the clock. */
+  /** Mines the waiting transactions, then blocks two seconds apart until the chain has caught up with the clock. */
   readonly resume: () => Promise<void>;
   readonly isHalted: () => boolean;
 }
@@ -62,14 +62,14 @@ export interface BlockParts {
   readonly pool: () => Pool;
 }
 
-/** The chain's next blocks: when they are made, and what they cost. */
+/** The chain's next blocks: their times and their fees. */
 export interface Blocks {
   /** The base fee of the next block, in wei. */
   readonly baseFee: () => bigint;
   readonly ask: (baseFee: bigint) => Promise<void>;
-  /** Once the chain has made a block by itself. */
+  /** Called after the chain has made a block without a request. */
   readonly made: () => Promise<void>;
-  /** Makes blocks up to this time in milliseconds, with each transaction that was put off when it is due. */
+  /** Makes blocks up to this time in milliseconds, and mines each delayed transaction when it is due. */
   readonly until: (ms: number) => Promise<void>;
 }
 
@@ -85,7 +85,7 @@ export async function openBlocks({ profile, chain: { client }, watch, pool }: Bl
   };
   const make = async (count: bigint) => {
     if (count > 1n) await client.mine({ blocks: Number(count) - 1 });
-    // The chain lets the fee fall in empty blocks, below Base's minimum.
+    // The chain would let the fee fall below Base's minimum in empty blocks.
     await setFee();
     await client.mine({ blocks: 1 });
     await made();
@@ -119,11 +119,11 @@ interface Seen {
   readonly at: number;
 }
 
-/** The chain's head, and what it was a moment ago. */
+/** The chain's current head and its recent ones. */
 export interface HeadWatch {
-  /** Reads it. */
+  /** Reads the head. */
   readonly look: () => Promise<Seen>;
-  /** The head that was last read this many real milliseconds ago or earlier. */
+  /** The head as read this number of real milliseconds ago or earlier. */
   readonly asOf: (lagMs: number) => Seen;
 }
 
@@ -135,7 +135,7 @@ export async function watchHead(rpcUrl: string): Promise<HeadWatch> {
     const found = { number: BigInt(number), time: BigInt(timestamp), at: performance.now() };
     const last = seen.at(-1);
     if (last === undefined || last.number < found.number) seen.push(found);
-    // A reorganization: no backend remembers what was there.
+    // After a reorganization, no backend remembers the earlier blocks.
     else if (last.number > found.number) seen = [found];
     if (seen.length > 2_000) seen = seen.slice(-1_000);
     return seen.at(-1) ?? found;
@@ -152,7 +152,7 @@ export async function watchHead(rpcUrl: string): Promise<HeadWatch> {
 
 const notNegative = (number: bigint): bigint => (number > 0n ? number : 0n);
 
-/** Where a node with this head stands. */
+/** The position of a node with this head. */
 export const positionAt = (
   head: bigint,
   { safeBehind, finalizedBehind }: { readonly safeBehind: number; readonly finalizedBehind: number },

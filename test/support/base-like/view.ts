@@ -1,6 +1,6 @@
 import { type Call, type Fault, type Reply, refuse, replyTo } from "../chain/rpc.ts";
 
-/** How far a node has come. */
+/** A node's position on the chain. */
 export interface Position {
   readonly head: bigint;
   readonly safe: bigint;
@@ -11,7 +11,7 @@ export const quantity = (value: bigint): string => `0x${value.toString(16)}`;
 export const numberOf = (value: unknown): bigint | null =>
   typeof value === "string" && /^0x[0-9a-f]{1,16}$/i.test(value) ? BigInt(value) : null;
 
-/** Where the block stands among a state read's parameters. */
+/** The index of the block among the parameters of a state read. */
 const STATE_BLOCK: Readonly<Record<string, number>> = {
   eth_call: 1,
   eth_estimateGas: 1,
@@ -25,7 +25,7 @@ type Ask = (call: Call) => Promise<Reply>;
 
 export type Filter = { readonly fromBlock?: unknown; readonly toBlock?: unknown; readonly blockHash?: unknown };
 
-/** A node that has not seen any block after its head, but still accepts transactions. */
+/** A node without any block after its head, which still accepts transactions. */
 export const viewAt =
   (at: Position): Fault =>
   async (call, pass) => {
@@ -52,7 +52,7 @@ export const viewAt =
     }
   };
 
-/** The block that a tag or a number means to this node. */
+/** The block that this node returns for a tag or a number. */
 function known(at: Position, tag: unknown): unknown {
   if (tag === "safe") return quantity(at.safe);
   if (tag === "finalized") return quantity(at.finalized);
@@ -76,7 +76,7 @@ async function logsUpTo(at: Position, call: Call, pass: Ask): Promise<Reply> {
 
 type InBlock = { readonly number?: unknown; readonly blockNumber?: unknown } | null;
 
-/** The block that a block, a receipt or a transaction is or stands in. */
+/** The block number of a block, a receipt, or a transaction. */
 export const blockOf = (result: unknown): bigint | null => {
   const found = result as InBlock;
   return numberOf(found?.blockNumber) ?? numberOf(found?.number);
@@ -90,7 +90,10 @@ const asPendingAfter = ({ head }: Position, call: Call, reply: Reply): Reply =>
     ? replyTo(call, { ...(reply.result as object), blockNumber: null, blockHash: null, transactionIndex: null })
     : reply;
 
-/** A provider of nodes that show nothing of old blocks but their state; of each kind of call, every so many-th is answered by one that does. */
+/**
+ * A provider whose nodes have only the state of old blocks. For each kind of call, every `knows`-th reaches a node that
+ * has them completely.
+ */
 export function pruned(knows: number): Fault {
   const asked = new Map<string, number>();
   return async (call, pass) => {

@@ -12,7 +12,7 @@ import { expect } from "vitest";
 const require = createRequire(import.meta.url);
 const PACKAGE = dirname(dirname(require.resolve("@sparticuz/chromium")));
 
-/** Named by the stylesheet, so the screenshots look alike on every machine. */
+/** The stylesheet names these fonts, so screenshots look the same on every machine. */
 const FONTS = dirname(dirname(require.resolve("@expo-google-fonts/ibm-plex-serif/package.json")));
 
 /**
@@ -71,11 +71,11 @@ const SCRIPT = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
 /**
  * axe's findings on a page. It runs through the debugger, so the page's content security policy stays in force. In dark
- * mode only colors differ.
+ * mode only colors are checked.
  */
 export async function findings(page: Page, scheme: "light" | "dark"): Promise<axe.AxeResults["violations"]> {
   if (!(await page.evaluate("'axe' in window"))) {
-    // What is shown now, and, far cheaper, all that is visited later.
+    // Injecting it into later pages as well is far cheaper.
     await page.addInitScript({ path: SCRIPT });
     await page.evaluate(await readFile(SCRIPT, "utf8"));
   }
@@ -85,11 +85,11 @@ export async function findings(page: Page, scheme: "light" | "dark"): Promise<ax
   return violations;
 }
 
-/** A finding as a line: its rule, and where on the page. */
+/** A finding as one line with its rule and its place on the page. */
 export const inLine = ({ id, nodes }: Pick<axe.Result, "id" | "nodes">): string =>
   `${id}: ${nodes.map((node) => node.html).join(" | ")}`;
 
-/** How many pixels a page scrolls sideways. */
+/** The number of pixels by which a page scrolls sideways. */
 export const widerThanScreen = (page: Page) =>
   page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 
@@ -104,7 +104,7 @@ export interface Visit {
   readonly troubles: readonly string[];
 }
 
-/** A page of its own context, on a screen of the size. */
+/** Opens a page in its own context, on a screen of this size. */
 export async function openPage(
   browser: Browser,
   { size, ...options }: { readonly size: Size; readonly baseURL: string; readonly javaScriptEnabled?: boolean },
@@ -119,12 +119,12 @@ export async function openPage(
   return { page, troubles };
 }
 
-/** A picture of the whole page, only on request: `SCREENSHOTS=1`. It takes as long as all checks together. */
+/** Takes a picture of the whole page, only if `SCREENSHOTS=1`, because it takes as long as all checks together. */
 export async function picture(page: Page, name: string): Promise<void> {
   if (process.env.SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}${name}.png`, fullPage: true });
 }
 
-/** What is shown fits the screen, and passes axe in light and dark mode. */
+/** Expects that the page fits the screen and passes axe in light and dark mode. */
 export async function expectFitting(page: Page, name: string, size: Size): Promise<void> {
   expect(await widerThanScreen(page), `${name} scrolls sideways`).toBe(0);
   for (const colorScheme of ["light", "dark"] as const) {
@@ -134,7 +134,7 @@ export async function expectFitting(page: Page, name: string, size: Size): Promi
   }
 }
 
-/** Every page fits the screen, passes axe in light and dark mode, and logs no error. */
+/** Expects every page to fit the screen, to pass axe in light and dark mode, and to log no error. */
 export async function expectFit(
   browser: Browser,
   pages: Readonly<Record<string, string>>,
@@ -149,7 +149,7 @@ export async function expectFit(
   await page.context().close();
 }
 
-/** Where the links of the pages lead: those of the service itself as paths, the others apart. */
+/** The targets of the pages' links: paths of the service itself, and other URLs separately. */
 export async function linksOf(
   browser: Browser,
   pages: Readonly<Record<string, string>>,
@@ -169,7 +169,7 @@ export async function linksOf(
   return { own, foreign };
 }
 
-/** Each path has a page, with the anchor that it names. */
+/** Expects that each path has a page with the anchor that it names. */
 export async function expectPages(baseURL: string, paths: Iterable<string>): Promise<void> {
   for (const path of paths) {
     const answer = await fetch(`${baseURL}${path}`, { headers: { accept: "text/html" } });

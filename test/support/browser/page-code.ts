@@ -9,7 +9,7 @@ import { waitUntil } from "../wait-until.ts";
 
 const call = promisify(execFile);
 
-/** A block of code as a page shows it. */
+/** A block of code on a page. */
 export interface PageCode {
   readonly id: string;
   readonly caption: string;
@@ -22,11 +22,11 @@ const textOf = (html: string): string => html.replaceAll(/&(lt|gt|quot|#39|amp);
 /** The code of a page. */
 export interface CodeOfPage {
   readonly blocks: ReadonlyMap<string, PageCode>;
-  /** Throws for an id that the page does not have. */
+  /** @throws if the page does not have this id */
   readonly block: (id: string) => PageCode;
 }
 
-/** Every block of a page, as its reader copies it. */
+/** Every block of code on a page, as its reader copies it. */
 export async function codeOn(url: string): Promise<CodeOfPage> {
   const html = await (await fetch(url, { headers: { accept: "text/html" } })).text();
   const found = html.matchAll(/<span id="([^"]+)-caption">([^<]*)<\/span>.*?<code id="\1">(.*?)<\/code>/gs);
@@ -46,7 +46,7 @@ export async function codeOn(url: string): Promise<CodeOfPage> {
   };
 }
 
-/** Where a reader works, and what the environment contains. */
+/** A reader's working folder and environment. */
 export interface Reader {
   readonly home: string;
   readonly env: Readonly<Record<string, string>>;
@@ -58,7 +58,7 @@ const environment = ({ env }: Reader): Record<string, string> => ({
   ...env,
 });
 
-/** Writes a file where its caption says. */
+/** Writes a file to the path in its caption. */
 export async function save({ home }: Reader, { caption, text }: PageCode): Promise<string> {
   const path = join(home, caption);
   await mkdir(dirname(path), { recursive: true });
@@ -66,7 +66,7 @@ export async function save({ home }: Reader, { caption, text }: PageCode): Promi
   return path;
 }
 
-/** Writes a program and runs it to its end; rejects with its output if it fails. */
+/** Writes a program and runs it to its end. Rejects with its output if it fails. */
 export async function run(reader: Reader, code: PageCode): Promise<string> {
   const { stdout } = await call(process.execPath, [await save(reader, code)], {
     cwd: reader.home,
@@ -82,13 +82,13 @@ export async function inShell(reader: Reader, { text }: PageCode): Promise<strin
 }
 
 /**
- * A page's commands with the reader's own values in place of `0x…` and `https://…`. Throws if the page asks for a value that
- * the reader does not have.
+ * A page's commands with the reader's own values in place of `0x…` and `https://…`. @throws if the page needs a value
+ * that the reader does not have
  */
 function filled({ id, text }: PageCode, values: Readonly<Record<string, string>>): string {
   return text.replaceAll(/\b([A-Z_]+)=(?:0x…|https:\S+)/g, (_, name: string) => {
     const value = values[name];
-    if (value === undefined) throw new Error(`${id} asks for ${name}.`);
+    if (value === undefined) throw new Error(`${id} needs ${name}.`);
     return `${name}=${value}`;
   });
 }
@@ -100,13 +100,13 @@ export interface Printed {
   readonly values?: Readonly<Record<string, string>>;
 }
 
-/** Saves a program under its name and does what the page prints below it; resolves with what that wrote. */
+/** Saves a program under its name and runs the page's commands for it. Resolves with their output. */
 export async function runAsPrinted(reader: Reader, { code, commands, values = {} }: Printed): Promise<string> {
   await save(reader, code);
   return inShell(reader, { ...commands, text: filled(commands, values) });
 }
 
-/** The same with a server, until the test ends; returns its origin once it listens. */
+/** Does the same with a server that runs until the test ends. Returns its origin once it listens. */
 export async function serveAsPrinted(reader: Reader, { code, commands, values = {} }: Printed): Promise<string> {
   await save(reader, code);
   const port = await freePort();
@@ -116,7 +116,7 @@ export async function serveAsPrinted(reader: Reader, { code, commands, values = 
     stdio: "ignore",
     detached: true,
   });
-  // The group: the shell waits for what it has started.
+  // Ends the process group, because the shell waits for its children.
   onTestFinished(() => void (child.exitCode === null && process.kill(-Number(child.pid))));
   const origin = `http://localhost:${port}`;
   const isUp = () =>

@@ -20,10 +20,10 @@ import { STOCK_CLIENTS } from "../sessions/agents.ts";
 const DAY_MS = 86_400_000;
 const OTHER_WALLET = "0x90f79bf6eb2c4f870365e785982e1f101e93b906";
 
-/** The real service with certificates in every state, and the paths to look at. */
+/** The real service with certificates in every state, and the paths of its pages. */
 export interface Site {
   readonly baseUrl: string;
-  /** Name of a page, for its screenshots, and its path. */
+  /** The pages' paths, by the names of their screenshots. */
   readonly pages: Readonly<Record<string, string>>;
   /** The certificate of a payment that really settled. */
   readonly certificate: string;
@@ -62,7 +62,7 @@ export async function startSite(): Promise<Site> {
   };
 }
 
-/** States that take days or a reorganization to come about, stored as the service stores them. */
+/** Stores states, in the service's own format, that would take days or a reorganization to reach. */
 async function seed({ database }: TestService): Promise<void> {
   const pool = new pg.Pool({ connectionString: database.apiUrl });
   const issued = (daysAgo: number) => {
@@ -88,7 +88,7 @@ async function seed({ database }: TestService): Promise<void> {
   await pool.end();
 }
 
-/** Exams as a hostile seller would have them: their words are long, and written to mislead. */
+/** Exams with a hostile seller's texts, which are long and misleading. */
 async function seedSellers({ database }: TestService): Promise<Readonly<Record<string, string>>> {
   const pool = new pg.Pool({ connectionString: database.apiUrl });
   const store = async (order: Partial<ExamOrder>, result: Partial<NewResult>) => {
@@ -192,7 +192,7 @@ const settled = (place: number, transaction: string) => ({
   value: 1_000n,
 });
 
-/** The result of a whole exam, whose seller writes whatever it likes. */
+/** The result of a complete exam with the seller's own texts. */
 const EXAMINED: Pick<NewResult, "checks" | "evidence" | "evidenceSha256" | "settlements"> = {
   settlements: [settled(1, TRANSACTION), settled(2, `0x${"ab".repeat(32)}`)],
   checks: CHECKS.map((check) =>

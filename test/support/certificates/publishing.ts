@@ -13,7 +13,7 @@ import { ARBITER_KEY } from "../service/environment.ts";
 import { startService, type TestService } from "../service/service.ts";
 import { ownerOf } from "../sessions/stage.ts";
 
-/** Who publishes. */
+/** The publishing account. */
 export const PUBLISHER = privateKeyToAccount(ARBITER_KEY).address;
 
 const IDENTITY = parseAbi([
@@ -46,7 +46,7 @@ export async function newAgent(chain: TestChain, atomic?: bigint): Promise<Agent
   return { id: registered?.args.agentId ?? -1n, account };
 }
 
-/** The agent gets another owner, and loses its wallet; outbids what else is in the pool. */
+/** Transfers the agent to another owner, which removes its wallet. Outbids every other transaction in the pool. */
 export const sell = ({ client }: TestChain, { id, account }: Agent, to: Address): Promise<Hex> =>
   client.writeContract({
     account,
@@ -59,7 +59,7 @@ export const sell = ({ client }: TestChain, { id, account }: Agent, to: Address)
     maxPriorityFeePerGas: 10n ** 11n,
   });
 
-/** The agent's owner asks a validator. */
+/** Requests a validation as the agent's owner. */
 export async function requestValidation(
   { client }: TestChain,
   { id, account }: Agent,
@@ -76,7 +76,7 @@ export async function validationOf({ client }: TestChain, request: Hex) {
   return { response, hash, tag };
 }
 
-/** All that we have said of an agent, as the registry has it. */
+/** All our feedback on an agent in the registry. */
 export async function feedbackFor({ client }: TestChain, { id }: Pick<Agent, "id">) {
   const address = ERC8004.reputation;
   const last = await client.readContract({ address, abi: READ, functionName: "getLastIndex", args: [id, PUBLISHER] });
@@ -95,7 +95,7 @@ export async function feedbackFor({ client }: TestChain, { id }: Pick<Agent, "id
   );
 }
 
-/** What the events name as the feedback's evidence. */
+/** The feedback's evidence in the events. */
 export async function evidenceFor({ client }: TestChain, { id }: Pick<Agent, "id">) {
   const logs = await client.getLogs({ address: ERC8004.reputation, fromBlock: 0n });
   return parseEventLogs({ abi: reputationRegistryAbi, eventName: "NewFeedback", logs })
@@ -103,10 +103,10 @@ export async function evidenceFor({ client }: TestChain, { id }: Pick<Agent, "id
     .map(({ args: { endpoint, feedbackURI, feedbackHash } }) => ({ endpoint, feedbackURI, feedbackHash }));
 }
 
-/** What one publication is reckoned with. */
+/** The gas budget of one publication. */
 export const GAS = 400_000n;
 
-/** The registries on the test's chain, and gas for a hundred publications a day. */
+/** The registries on the test's chain, with gas for 100 publications a day. */
 export const REGISTRIES = {
   identity: ERC8004.identity,
   reputation: ERC8004.reputation,
@@ -114,20 +114,20 @@ export const REGISTRIES = {
   gasPerDay: GAS * 100n,
 };
 
-/** A service that publishes to ERC-8004's registries, in passes and with time that the test makes. */
+/** A service that publishes to ERC-8004's registries, with passes and time controlled by the test. */
 export interface PublishingStage {
   readonly chain: TestChain;
   readonly service: TestService;
   readonly owner: pg.Pool;
-  /** A basic test with an order for the agent, or with the body that the test says. */
+  /** Buys a basic test with an order for the agent, or with the given body. */
   readonly buy: (agent: Agent, body?: string, at?: string) => Promise<Answer>;
-  /** One pass in which everything is due, and nothing waits because it is young. */
+  /** Runs one pass in which everything is due and old enough. */
   readonly pass: (by?: Pick<TestService, "publish">) => Promise<void>;
-  /** Passes, until the certificate's publications are like that. */
+  /** Runs passes until the certificate's publications have these states. */
   readonly until: (answer: Answer, ...wanted: readonly (readonly [status: string, final: boolean])[]) => Promise<void>;
-  /** Everything mined so far becomes final, and payments are known to be. */
+  /** Makes everything mined final, and waits until the service knows that its payments are. */
   readonly finalize: () => Promise<void>;
-  /** One pass over payments, whenever they are due. */
+  /** Runs one pass over all payments as if they were due. */
   readonly resolve: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
@@ -137,13 +137,13 @@ export const order = (agent: Pick<Agent, "id">, more: object = {}): string =>
 
 export const recordOf = async (answer: Answer) => (await send(String(answer.body.cert_url))).body;
 
-/** What a certificate's record says of its publications. */
+/** The publications in a certificate's record. */
 export const published = async (answer: Answer) => (await recordOf(answer)).erc8004 as Record<string, unknown>[];
 
 export async function startPublishing(): Promise<PublishingStage> {
   const chain = await startTestChain({ slotsInAnEpoch: 3 });
   await chain.setBalance(PUBLISHER, 10n ** 18n);
-  // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+  // anvil has states of loaded blocks only at the head, so the finalized block must be one that it mined.
   await chain.mine(10);
   const service = await startService({ chain, jobs: false, config: { erc8004: REGISTRIES } });
   const owner = ownerOf(service.database);

@@ -7,7 +7,7 @@ const issuedAt = new Date("2026-11-21T09:30:00.000Z");
 /** Three days after the samples were issued. */
 export const SAMPLE_NOW = new Date("2026-11-24T12:00:00.000Z");
 
-/** A passing suite run, with every field that a certificate can carry. */
+/** A passing suite run with every field that a certificate can have. */
 export const PASSING: MarkedCertificate = {
   id: "4be01c9a7d52f36e",
   product: "suite",
@@ -107,7 +107,7 @@ export const RESISTING: MarkedCertificate = {
   detected: { ...EXPIRED.detected, behaviour: ORDERED },
 };
 
-/** A FAIL whose signature has expired and is published. */
+/** A FAIL whose signature has expired and been published. */
 const SIGNED_BAIT: WithheldSignature = {
   certificate: "5ca1ab1e00000002",
   payment: {

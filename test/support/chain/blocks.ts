@@ -7,8 +7,8 @@ import type { TestChain } from "./test-chain.ts";
 const readers = new WeakMap<TestChain, ReturnType<typeof openBlocks>>();
 
 /**
- * The chain's blocks from this one to its head, with their transactions. A test may ask often: each block is read once,
- * unless a reorganization has replaced it.
+ * Returns a function that reads the chain's blocks from this one to its head, with their transactions. Each block is
+ * read only once, unless a reorganization has replaced it.
  */
 export function blocksFrom(chain: TestChain, first: number) {
   const read = readers.get(chain) ?? openBlocks(chain.rpcUrl);
@@ -17,13 +17,13 @@ export function blocksFrom(chain: TestChain, first: number) {
 }
 
 function openBlocks(rpcUrl: string) {
-  // Many in one request: a connection each would cost far more than the answers.
+  // Batches requests, because separate connections would cost far more than the responses.
   const transport = http(rpcUrl, { batch: { batchSize: 100 }, timeout: 30_000 });
   const client = createPublicClient({ transport, cacheTime: 0 });
   const blockAt = (number: number) => client.getBlock({ blockNumber: BigInt(number), includeTransactions: true });
   type Block = Awaited<ReturnType<typeof blockAt>>;
   let known: readonly Block[] = [];
-  /** A block vouches for all before it. */
+  /** A block's hash also vouches for all earlier blocks. */
   const isThere = async (block: Block) => (await blockAt(Number(block.number)).catch(() => null))?.hash === block.hash;
   return async (first: number): Promise<readonly Block[]> => {
     const [oldest, newest] = [known.at(0), known.at(-1)];
@@ -35,14 +35,14 @@ function openBlocks(rpcUrl: string) {
       (_, index) => start + kept.length + index,
     );
     const blocks = [...kept, ...(await Promise.all(numbers.map(blockAt)))];
-    // Not if the chain was reorganized meanwhile.
+    // False if the chain was reorganized meanwhile.
     const isChain = blocks.every(({ parentHash }, index) => index === 0 || parentHash === blocks[index - 1]?.hash);
     known = isChain ? blocks : [];
     return blocks.slice(first - start);
   };
 }
 
-/** The last blocks are replaced by as many, with these raw transactions in these of the new ones and nothing else. */
+/** Replaces the last blocks by the same number of new ones, with only these raw transactions in them. */
 export async function reorganize(
   { client }: TestChain,
   depth: number,
@@ -51,7 +51,7 @@ export async function reorganize(
   await client.request({ method: "anvil_reorg", params: [depth, kept] } as never);
 }
 
-/** The signed bytes of a transaction that the chain knows. */
+/** The signed bytes of a transaction on the chain. */
 export async function rawOf({ client }: TestChain, hash: Hex): Promise<Hex> {
   const { r, s, yParity, ...transaction } = await client.getTransaction({ hash });
   const { chainId, nonce, gas, to, input: data, maxFeePerGas, maxPriorityFeePerGas } = transaction;
@@ -61,7 +61,7 @@ export async function rawOf({ client }: TestChain, hash: Hex): Promise<Hex> {
   );
 }
 
-/** A transaction to USDC, signed and not sent, that outbids whatever else is in the pool. */
+/** Signs, without sending, a transaction to USDC that outbids every other one in the pool. */
 export async function rawToUsdc(
   { client, network }: TestChain,
   { by, data }: { readonly by: LocalAccount; readonly data: Hex },
@@ -78,7 +78,7 @@ export async function rawToUsdc(
   });
 }
 
-/** The same authorization in a stranger's transaction, signed and not sent. */
+/** Signs, without sending, a stranger's transaction with the same authorization. */
 export function anotherTransaction(chain: TestChain, { authorization, signature }: Signed): Promise<Hex> {
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
   const args = [from, to, value, validAfter, validBefore, nonce, signature] as const;

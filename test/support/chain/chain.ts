@@ -12,14 +12,15 @@ export interface TestChainPlan {
   readonly network?: Network;
   /**
    * Default `auto`: one block per transaction and none in between. `everySeconds` adds empty blocks over time. With
-   * `manual` nothing is mined before `mine`, so start `fund`, `pause` and the like first, then mine, then await them.
+   * `manual` nothing is mined before `mine`, so start `fund`, `pause`, and similar calls first, then mine, then await
+   * them.
    */
   readonly mining?: "auto" | "manual" | { readonly everySeconds: number };
-  /** `safe` is this many blocks behind the head, `finalized` twice as many. Default 1. */
+  /** `safe` is this number of blocks behind the head, and `finalized` twice as many. Default 1. */
   readonly slotsInAnEpoch?: number;
   /**
-   * How far a chain like Base starts in the past, in minutes: as much as the test lets pass by `finalize` and
-   * `increaseTime`, so that it does not get ahead of the clock. Default 0.
+   * The distance from the clock, in minutes, at which a chain like Base starts in the past. It must cover the time that
+   * the test adds with `finalize` and `increaseTime`, so that the chain does not get ahead of the clock. Default 0.
    */
   readonly roomMinutes?: number;
 }
@@ -38,7 +39,7 @@ export async function startTestChain(plan: TestChainPlan = {}): Promise<TestChai
     ...miningOptions(plan.mining ?? "auto"),
   ];
   const anvil = await startAnvil({ network, port: await freePort(), options });
-  // The prepared state, and with it the head, may be many minutes old.
+  // The prepared state, and so the head, may be many minutes old.
   if (plan.mining !== "manual") await anvil.client.mine({ blocks: 1 });
   return asTestChain(anvil, network, plan.slotsInAnEpoch);
 }

@@ -16,7 +16,7 @@ interface Artifact {
   readonly deployedBytecode: Hex;
 }
 
-/** A contract of ours as it was compiled; Hardhat, which compiled it, takes a second to load. */
+/** One of our contracts as compiled, read without Hardhat, which takes a second to load. */
 export function artifactOf(name: string): Artifact {
   const [path, ...others] = globSync(`**/${name}.json`, { cwd: ARTIFACTS });
   if (path === undefined || others.length > 0) throw new Error(`There is not one compiled contract ${name}.`);
@@ -26,7 +26,7 @@ export function artifactOf(name: string): Artifact {
 const DEPLOYER: Address = "0x00000000000000000000000000000000000ba7c4";
 const CREATEX_ABI = parseAbi(["function deployCreate2(bytes32 salt, bytes initCode) payable returns (address)"]);
 
-/** Deploys the settlement batch, which has been compiled, to where it is on every chain. Faster than Ignition. */
+/** Deploys the compiled settlement batch to its address on every chain. Faster than Ignition. */
 export async function deploySettlementBatch(client: AnvilClient): Promise<void> {
   await installCreateX(client);
   const { bytecode } = artifactOf("SettlementBatch");
@@ -51,7 +51,7 @@ interface UsdcPlace {
   readonly network: NetworkFacts;
 }
 
-/** Moves the token's code elsewhere and points Circle's FiatTokenProxy to it; the balances stay in place. */
+/** Moves the token's code to another address and points Circle's FiatTokenProxy to it. The balances stay in place. */
 export async function putBehindProxy({ client, network }: UsdcPlace): Promise<void> {
   const require = createRequire(import.meta.url);
   const { deployedBytecode } = JSON.parse(readFileSync(require.resolve(PROXY), "utf8")) as { deployedBytecode: Hex };

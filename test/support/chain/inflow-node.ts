@@ -2,7 +2,7 @@ import { MAIN_NETWORK, NETWORKS } from "../../../api/platform/networks.ts";
 import type { Address } from "../../../api/platform/wallet.ts";
 import { type Call, type Reply, refuse, replyTo, serveNode } from "./rpc.ts";
 
-// A node of a chain that nobody has: it makes each block's logs when it is asked for them. No local chain has as many.
+// A node of a simulated chain that generates each block's logs on request, because no local chain has as many.
 
 const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const USDC = NETWORKS[MAIN_NETWORK].usdc.address.toLowerCase();
@@ -20,17 +20,17 @@ export interface Sent {
 export interface InflowChain {
   /** The transfers to a wallet in a block. Each block begins with an authorized payment. */
   readonly transfers: (to: Address, block: number) => readonly Sent[];
-  /** Wallets that get any. */
+  /** Wallets that receive transfers. */
   readonly wallets: readonly Address[];
 }
 
-/** What the provider does, changed at will. */
+/** The provider's behavior, which a test can change at any time. */
 export interface InflowProvider {
   /** The last final block. */
   last: number;
-  /** How many logs an answer may have, and what becomes of those that are too many. */
+  /** The most logs in a response, and the handling of more. */
   most: { readonly logs: number; readonly how: "refused" | "cut" };
-  /** Before each answer; what it returns is answered instead, and null hangs up. */
+  /** Runs before each response. A returned reply replaces the response, and null closes the connection. */
   before: (call: Call) => Promise<Reply | null | undefined>;
 }
 
@@ -45,7 +45,7 @@ export const markOf = (block: number) =>
     readonly nonce: `0x${string}`;
   };
 
-/** Those to some of the wallets. */
+/** The transfers to some of the wallets. */
 function transfersIn({ transfers, wallets }: InflowChain, block: number, isAsked: (to: string) => boolean) {
   return wallets.flatMap((to, place) =>
     isAsked(word(BigInt(to)))
@@ -62,7 +62,7 @@ const usedIn = (block: number) => ({
   ...{ topics: [USED, word(0xbeef), word(block)], data: "0x" },
 });
 
-/** Serves the chain, and counts what it is asked for. */
+/** Serves the chain and counts the requests. */
 export async function startInflowNode(chain: InflowChain, provider: InflowProvider) {
   const asked = { all: 0, logs: 0, refused: 0, returned: 0 };
   const answerLogs = (call: Call) => {

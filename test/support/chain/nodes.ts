@@ -9,7 +9,7 @@ import { askNode, type Fault, serveNode } from "./rpc.ts";
 /** A JSON-RPC node in front of a chain that can be made to fail or lie. */
 export interface FaultyNode {
   readonly url: string;
-  /** From now on; null makes the node honest again. */
+  /** Sets the node's fault. Null makes it honest again. */
   readonly become: (fault: Fault | null) => void;
   readonly stop: () => void;
 }
@@ -29,7 +29,10 @@ export async function startFaultyNode(chain: Pick<TestChain, "rpcUrl">): Promise
 /** Never answers. */
 export const away: Fault = async () => null;
 
-/** Disconnects at the next call of the method: before the chain sees it, or after, so that only its answer is lost. */
+/**
+ * Disconnects at the next call of the method, either before the chain gets it or afterwards, so that only the response
+ * is lost.
+ */
 export const leaveAt = (node: FaultyNode, method: string, heard: "unheard" | "heard"): Promise<number> => {
   const left = Promise.withResolvers<number>();
   node.become(async (call, pass) => {
@@ -42,10 +45,10 @@ export const leaveAt = (node: FaultyNode, method: string, heard: "unheard" | "he
   return left.promise;
 };
 
-/** A node that has not seen any block after this one, but still accepts transactions. */
+/** A node without any block after this one, which still accepts transactions. */
 export const standingStillAt = (head: bigint): Fault => viewAt({ head, safe: head - 2n, finalized: head - 2n });
 
-/** A call that has arrived and has been neither answered nor passed on. */
+/** A call that has arrived and waits for its release. */
 export interface Hold {
   /** Resolves once the call has arrived. */
   readonly reached: Promise<void>;
@@ -54,14 +57,13 @@ export interface Hold {
 }
 
 /**
- * A JSON-RPC node in front of a chain that holds calls back, so that a test knows exactly where their caller is
- * waiting.
+ * A JSON-RPC node in front of a chain that delays calls, so that a test knows exactly where their caller is waiting.
  */
 export interface HoldingNode {
   readonly url: string;
-  /** Requests that have arrived so far. */
+  /** The number of requests that have arrived. */
   readonly calls: () => number;
-  /** Holds the next call of the method whose parameters contain these hex digits; later ones pass. */
+  /** Delays the next call of the method whose parameters contain these hex digits. Later ones pass. */
   readonly hold: (method: string, digits: string) => Hold;
   readonly stop: () => void;
 }
@@ -113,14 +115,14 @@ function catches({ method, digits }: Trap, asked: string): boolean {
   return calls.some((call) => call.method === method && JSON.stringify(call.params).toLowerCase().includes(digits));
 }
 
-/** A JSON-RPC node of a chain that can be killed, and that notes what it was asked. */
+/** A JSON-RPC node of a chain that can be killed and that records its calls. */
 export interface MortalNode {
   readonly url: string;
   /** The methods of the calls that have arrived, oldest first. */
   readonly asked: readonly string[];
-  /** From now on it is a node of this chain. */
+  /** Makes it a node of this chain. */
   readonly follow: (rpcUrl: string) => void;
-  /** Breaks its connections, those with a call under way too, and refuses new ones. */
+  /** Breaks its connections, including those with a pending call, and refuses new ones. */
   readonly kill: () => void;
   readonly revive: () => Promise<void>;
   readonly stop: () => void;

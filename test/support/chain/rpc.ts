@@ -16,14 +16,14 @@ export interface Reply {
   readonly error?: { readonly code: number; readonly message: string };
 }
 
-/** An HTTP answer that is no JSON-RPC reply. */
+/** An HTTP response that is not a JSON-RPC reply. */
 export interface Refusal {
   readonly status: number;
   readonly body: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What a node does with a call: its reply, or null to hang up on the whole request. */
+/** A node's reply to a call, or null to close the connection of the whole request. */
 export type Fault = (call: Call, pass: (call: Call) => Promise<Reply>) => Promise<Reply | null>;
 
 export const replyTo = ({ id }: Call, result: unknown): Reply => ({ jsonrpc: "2.0", id, result });
@@ -35,7 +35,7 @@ export const refuse = ({ id }: Call, code: number, message: string): Reply => ({
 
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** Asks the node at the URL. */
+/** Calls the node at the URL. */
 export const askNode =
   (url: string) =>
   async (call: Call): Promise<Reply> => {
@@ -48,9 +48,9 @@ export const askNode =
   };
 
 export interface AnsweringNode {
-  /** Null hangs up. */
+  /** Null closes the connection. */
   readonly answer: (call: Call) => Promise<Reply | null>;
-  /** Before any call of the request is answered: what to answer the whole of it instead. */
+  /** Runs before any call of the request is answered. Returns a refusal of the whole request, or null. */
   readonly refuse?: (calls: readonly Call[]) => Refusal | null;
 }
 

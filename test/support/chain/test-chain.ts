@@ -9,7 +9,7 @@ import { administer, USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 export interface TestChain extends Anvil {
   readonly network: NetworkFacts;
   readonly mine: (blocks?: number) => Promise<void>;
-  /** Everything mined so far becomes final. */
+  /** Makes everything mined final. */
   readonly finalize: () => Promise<void>;
   /** Advances the clock and mines a block. */
   readonly increaseTime: (seconds: number) => Promise<void>;
@@ -22,7 +22,7 @@ export interface TestChain extends Anvil {
   readonly unpause: () => Promise<void>;
   readonly blacklist: (account: Address) => Promise<void>;
   readonly unblacklist: (account: Address) => Promise<void>;
-  /** Resolves once every node of the chain has what is mined. */
+  /** Resolves once every node of the chain has the mined blocks. */
   readonly caughtUp: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
@@ -49,7 +49,7 @@ const clock = (client: AnvilClient) => ({
 
 function usdc(client: AnvilClient, network: NetworkFacts) {
   let last: Promise<unknown> = Promise.resolve();
-  // One at a time: two at once may be given the same nonce.
+  // Runs one change after another, because simultaneous ones could get the same nonce.
   const change = (data: Hex) => {
     const next = last.then(() => administer(client, network, [data]));
     last = next.catch(() => undefined);

@@ -15,12 +15,12 @@ import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { installCommercePayments } from "../../../scripts/embedded/commerce-payments.ts";
 import { installUsdc, USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 
-/** Where the same tests run: on Hardhat's own chain with Circle's bytecode, or on a fork of the real Base. */
+/** An environment for the same tests: Hardhat's own chain with Circle's bytecode, or a fork of the real Base. */
 export interface UsdcEnvironment {
   readonly title: string;
   readonly hardhatNetwork: "simulatedBase" | "simulatedBaseSepolia" | "forkedBase";
   readonly network: NetworkFacts;
-  /** Why it cannot run here; null if it can. */
+  /** The reason why it cannot run here, or null. */
   readonly skipped: string | null;
 }
 
@@ -50,7 +50,7 @@ type Change = "configureMinter" | "mint" | "pause" | "unpause" | "blacklist" | "
 
 export type UsdcChain = Awaited<ReturnType<typeof connectUsdc>>;
 
-/** A chain with USDC, administered by whoever holds its roles there. */
+/** A chain with USDC, administered by the holders of its roles. */
 export async function connectUsdc({ hardhatNetwork, network }: UsdcEnvironment) {
   const connection = await hre.network.create(hardhatNetwork);
   const client = (await connection.viem.getTestClient()).extend(publicActions).extend(walletActions);
@@ -63,7 +63,7 @@ export async function connectUsdc({ hardhatNetwork, network }: UsdcEnvironment) 
   ) => {
     await client.impersonateAccount({ address: by });
     await client.setBalance({ address: by, value: 10n ** 18n });
-    // viem's types cannot follow the union of functions.
+    // The union of functions is too complex for viem's types.
     const call = { account: by, address, abi: USDC_ABI, functionName, args, gas: 300_000n } as never;
     return client.waitForTransactionReceipt({ hash: (await client.writeContract(call)) as Hex });
   };
@@ -90,7 +90,7 @@ export async function connectUsdc({ hardhatNetwork, network }: UsdcEnvironment) 
 const { CANONICAL_CODE } = process.env;
 const CANONICAL = "local Base with the real code of base/commerce-payments";
 
-/** Where tests of the operator run: over our stand-in, over the real code, and on a fork of Base. */
+/** The environments of the operator's tests: our stand-in, the real code, and a fork of Base. */
 export const COMMERCE_ENVIRONMENTS: readonly UsdcEnvironment[] = [
   ...USDC_ENVIRONMENTS,
   {
@@ -113,14 +113,14 @@ export async function connectCommerce(environment: UsdcEnvironment): Promise<Usd
 }
 
 /**
- * Reads a file from addresses to runtime code.
- * @throws Error if it lacks one of the two contracts that the operator calls: the stand-in would be tested instead.
+ * Reads a file that maps addresses to runtime code. @throws Error if it lacks one of the two contracts that the
+ * operator calls, because the stand-in would be tested instead
  */
 function readCode(path: string): readonly { readonly address: Address; readonly bytecode: Hex }[] {
   const codes = Object.entries(JSON.parse(readFileSync(path, "utf8")) as Readonly<Record<Address, Hex>>);
   const found = codes.map(([address, bytecode]) => ({ address: getAddress(address), bytecode }));
   for (const wanted of [COMMERCE_PAYMENTS.escrow, COMMERCE_PAYMENTS.collector])
     if ((found.find(({ address }) => isAddressEqual(address, wanted))?.bytecode ?? "0x") === "0x")
-      throw new Error(`${path} has no code of ${wanted}, which CANONICAL_CODE is to give.`);
+      throw new Error(`${path} has no code of ${wanted}, which CANONICAL_CODE must provide.`);
   return found;
 }

@@ -11,7 +11,7 @@ export const anyBytes32 = anyHex(32);
 const time = fc.maxSafeNat().map((any) => any % 2 ** 48);
 const bps = fc.nat(65_535);
 
-/** Any terms that a contract can be given. */
+/** Any terms that a contract can receive. */
 export const anyTerms = fc.record({
   operator: anyAddress,
   payer: anyAddress,

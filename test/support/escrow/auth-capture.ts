@@ -11,16 +11,16 @@ import { type Delivered, forwarded, signDelivery, verify } from "./delivery.ts";
 
 const lower = (address: Address) => address.toLowerCase() as Address;
 
-/** An operator over base/commerce-payments, with what its holds are signed for. */
+/** Deploys an operator over base/commerce-payments, with the contracts that its holds are signed for. */
 export async function openOperator(chain: TestChain): Promise<TestEscrow> {
   const { escrow, collector } = COMMERCE_PAYMENTS;
   return { ...(await deployOperator(chain)), custody: lower(escrow), collector: lower(collector) };
 }
 
-/** Who pays: any viem account, or a wallet for which another key signs. */
+/** The payer: any viem account, or a wallet for which another key signs. */
 export type AuthCapturePayer = Pick<LocalAccount, "address" | "signTypedData">;
 
-/** Buys with the stock client of `@x402/fetch`; `sent` gets its payment headers. */
+/** Returns a fetch with the stock client of `@x402/fetch`. `sent` collects its payment headers. */
 export const stockFetch = (payer: AuthCapturePayer, sent: string[] = []) => {
   const watched: typeof fetch = (input, init) => {
     const request = new Request(input, init);
@@ -34,7 +34,7 @@ export const stockFetch = (payer: AuthCapturePayer, sent: string[] = []) => {
 export const stockAxios = (payer: AuthCapturePayer) =>
   wrapAxiosWithPayment(heldAxios(), new AxiosClient().register("eip155:*", new AuthCaptureEvmScheme(payer) as never));
 
-/** A payment as it travels, unsent. */
+/** An unsent payment in its wire format. */
 export interface WirePayment {
   readonly x402Version: number;
   readonly accepted: Record<string, unknown> & { readonly extra: Record<string, unknown> };
@@ -45,7 +45,7 @@ export interface WirePayment {
   };
 }
 
-/** What the stock client signs for the offer of a route, with other terms if they are given. */
+/** The stock client's payment for a route's offer, with changed terms if given. */
 export async function signedFor(url: string, payer: AuthCapturePayer, change: object = {}): Promise<WirePayment> {
   const client = new x402Client().register("eip155:*", new AuthCaptureEvmScheme(payer));
   const offered = challengeOf(await post(url));
@@ -54,13 +54,13 @@ export async function signedFor(url: string, payer: AuthCapturePayer, change: ob
   return JSON.parse(JSON.stringify(payment));
 }
 
-/** The scheme's code in a refusal; all of it if there is none. */
+/** The scheme's code in a refusal, or its full text if it has no code. */
 export function codeIn(answer: Answer): string {
   const said = answer.status === 402 ? (challengeOf(answer).error ?? "") : answer.text;
   return /invalid_auth_capture_evm_(\w+): ./.exec(said)?.[1] ?? said;
 }
 
-/** Forwards a delivery that the merchant signed for a contract: the typed data is the published one's but for that. */
+/** Forwards a delivery that the merchant signed for another contract than the published typed data names. */
 export async function deliverThrough(
   service: { readonly url: string },
   contract: TestEscrow,
@@ -76,7 +76,7 @@ const RECLAIM = {
   ...({ name: "reclaim", stateMutability: "nonpayable", outputs: [] } as const),
 } as const;
 
-/** The payer's own way, once the capture deadline has passed. */
+/** Takes the money back as the payer, after the capture deadline. */
 export async function reclaim(chain: TestChain, { buyer, info }: Held): Promise<void> {
   await chain.setBalance(buyer.address, 10n ** 18n);
   const call = { address: COMMERCE_PAYMENTS.escrow, abi: [RECLAIM], functionName: "reclaim", args: [info] } as const;

@@ -18,7 +18,7 @@ import { openOperator } from "./auth-capture.ts";
 import { deployEscrow, END_TURNS, type EscrowScene, type Held, hold } from "./contract.ts";
 import { forwarded, headersOf, JSON_TYPE, type Sent, verify } from "./delivery.ts";
 
-/** A hold whose terms give its payer a window, and what its salt is made of. */
+/** A hold whose terms give its payer a window, with the inputs of its salt. */
 export interface ContestableHold extends Held {
   readonly contest: { readonly seconds: number; readonly conditions: ContestConditions; readonly salt_nonce: Hex };
 }
@@ -69,7 +69,7 @@ const published = async ({ url }: { readonly url: string }, { info }: Held) => {
   };
 };
 
-/** What a merchant signs with a window, as the claim of a buyer who got it has it. */
+/** A delivery with a window and the merchant's signature, as its buyer claims it. */
 export async function signWithWindow(
   service: { readonly url: string },
   merchant: LocalAccount,
@@ -127,19 +127,19 @@ export const contest = async (service: { readonly url: string }, held: Held, cla
 
 export type Custody = "escrow" | "operator";
 
-/** A service whose jobs run when the test says so, both contracts, and a public site that it may fetch from. */
+/** A service whose jobs run only when the test runs them, both contracts, and a public site that it may fetch from. */
 export interface ContestScene {
   readonly chain: TestChain;
   readonly service: TestService;
   readonly at: Readonly<Record<Custody, EscrowScene>>;
-  /** What the site answers at a path, with 200; nothing at all at /silent, and 404 elsewhere. */
+  /** The site's pages by path, with status 200. It never responds at /silent and returns 404 elsewhere. */
   readonly pages: Map<string, string>;
   readonly site: LocalServer;
-  /** A pass over what is due, in another process of the same installation; every turn has ended. */
+  /** Runs one pass over everything, as if due, in another process of the same installation. */
   readonly pass: () => Promise<void>;
   /** The time of the chain's head. */
   readonly now: () => Promise<number>;
-  /** The next block, and so the head, gets this time. */
+  /** Mines a block with this time. */
   readonly mineAt: (time: number) => Promise<void>;
   readonly stop: () => Promise<void>;
 }

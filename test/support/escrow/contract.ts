@@ -25,11 +25,11 @@ export const FEE_RECIPIENT: Address = "0x00000000000000000000000000000000c0ffee0
 
 export interface TestEscrow {
   readonly address: Address;
-  /** What holds the money, and what payers sign it over to, if that is not the contract itself. */
+  /** The contract that holds the money and that payers sign for, if it is another one. */
   readonly custody?: Address;
   readonly collector?: Address;
   readonly arbiter: Address;
-  /** The block it was deployed in. */
+  /** The block of its deployment. */
   readonly block: number;
 }
 
@@ -53,7 +53,7 @@ export async function deployEscrow(
   return { address: contractAddress.toLowerCase() as Address, arbiter, block: Number(blockNumber) };
 }
 
-/** An escrow and the chain that it is on. */
+/** An escrow and its chain. */
 export interface EscrowScene {
   readonly chain: TestChain;
   readonly escrow: TestEscrow;
@@ -73,7 +73,7 @@ const lower = (address: Address) => address.toLowerCase() as Address;
 
 type Terms = Partial<PaymentInfo> & { readonly by?: LocalAccount };
 
-/** A hold that a new buyer with 10 USDC, or the one named, has signed: of 1 USDC, or of the terms' amount. */
+/** A signed hold by a new buyer with 10 USDC, or by the given one, of 1 USDC or of the terms' amount. */
 async function signHold({ chain, escrow }: EscrowScene, merchant: Address, { by, ...terms }: Terms = {}) {
   const { client, network } = chain;
   const { custody = escrow.address, collector = escrow.address } = escrow;
@@ -107,7 +107,7 @@ async function signHold({ chain, escrow }: EscrowScene, merchant: Address, { by,
   return { buyer, info, id: paymentId(info, network.chainId, custody), call };
 }
 
-/** A buyer's hold, in a transaction of its own. */
+/** Makes a buyer's hold in a separate transaction. */
 export async function hold(scene: EscrowScene, merchant: Address, terms: Terms = {}): Promise<Held> {
   const { client } = scene.chain;
   const { call, ...signed } = await signHold(scene, merchant, terms);
@@ -116,7 +116,7 @@ export async function hold(scene: EscrowScene, merchant: Address, terms: Terms =
   return { ...signed, transaction };
 }
 
-/** New buyers' holds for these merchants, in one transaction and in this order. */
+/** Makes new buyers' holds for these merchants in one transaction, in this order. */
 export async function holdTogether(scene: EscrowScene, merchants: readonly Address[]): Promise<readonly Held[]> {
   const { client } = scene.chain;
   const signed: Awaited<ReturnType<typeof signHold>>[] = [];
@@ -134,7 +134,7 @@ export async function holdTogether(scene: EscrowScene, merchants: readonly Addre
 
 const STATUSES = ["none", "held", "released", "refunded"] as const;
 
-/** What the contract says about a payment at the head. */
+/** The contract's status of a payment at the head. */
 export async function statusOf({ chain, escrow }: EscrowScene, { id }: Pick<Held, "id">) {
   const call = { address: escrow.address, abi: escrowAbi, functionName: "payments", args: [id] } as const;
   const [status] = await chain.client.readContract(call);
@@ -145,13 +145,13 @@ export interface Asked {
   readonly decision: "release" | "refund";
   readonly succeeded: boolean;
   readonly hash: Hex;
-  /** Who sent it. */
+  /** The sender. */
   readonly from: Address;
-  /** What its event says; null when it did not succeed. */
+  /** Its event, or null if it did not succeed. */
   readonly event: { readonly name: string; readonly record: Hex; readonly fee: bigint | null } | null;
 }
 
-/** The calls of a transaction to Multicall3; itself for any other. */
+/** The calls of a transaction to Multicall3, or the call of any other transaction. */
 function callsIn({ to, input }: { readonly to: Address | null; readonly input: Hex }) {
   if (to === null || lower(to) !== MULTICALL3) return [{ to, input }];
   const { args } = decodeFunctionData({ abi: multicall3Abi, data: input });
@@ -162,8 +162,8 @@ function callsIn({ to, input }: { readonly to: Address | null; readonly input: H
 }
 
 /**
- * Every mined request for an outcome of the payment, successful or not, in a transaction of its own or with others;
- * never read from our own database.
+ * Every mined request for an outcome of the payment, successful or not, alone in its transaction or with others. Read
+ * from the chain, never from our database.
  */
 export async function askedOnChain(scene: EscrowScene, { info }: Pick<Held, "info">): Promise<readonly Asked[]> {
   const { client, network } = scene.chain;
@@ -214,7 +214,7 @@ export async function deployOperator(
 /** For waiting on blocks and turns. */
 export const PATIENT = { timeout: 30_000, interval: 20 };
 
-/** What the end of a task's half minute does: anyone may claim it again. */
+/** Ends the half minute of a task's claim, so any process may claim it again. */
 export const END_TURNS = rowByRow({
   table: "escrow_task",
   key: ["payment"],
@@ -222,10 +222,10 @@ export const END_TURNS = rowByRow({
   where: "state <> 'final'",
 });
 
-/** Exactly one transaction did it, and no other outcome was ever requested. */
+/** Expects exactly one transaction with this outcome, and no request for the other one. */
 export async function expectOutcome(at: EscrowScene, one: Held, decision: "release" | "refund") {
   await expect.poll(() => statusOf(at, one), PATIENT).toBe(decision === "release" ? "released" : "refunded");
-  // A block's state shows before its transactions do.
+  // A block's state is visible before its transactions are.
   await expect.poll(async () => (await askedOnChain(at, one)).some(({ succeeded }) => succeeded), PATIENT).toBe(true);
   const asked = await askedOnChain(at, one);
   expect(new Set(asked.map((call) => call.decision))).toEqual(new Set([decision]));

@@ -2,7 +2,7 @@ import { type Address, type Hex, type LocalAccount, sha256, zeroHash } from "vie
 import { type Answer, post, send } from "../payments/requests.ts";
 import type { Held } from "./contract.ts";
 
-/** What a merchant's server answered its buyer. */
+/** A merchant's response to its buyer. */
 export interface Delivered {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string | string[]>>;
@@ -12,7 +12,7 @@ export interface Delivered {
 const headerIn = (headers: NonNullable<Delivered["headers"]>, wanted: string) =>
   Object.entries(headers).find(([name]) => name.toLowerCase() === wanted)?.[1] ?? "";
 
-/** The merchant's signature, made from nothing but the document the service publishes; for another contract if it is named. */
+/** Signs a delivery as the merchant, using only the service's published document, or for another contract. */
 export async function signDelivery(
   { url }: { readonly url: string },
   merchant: LocalAccount,
@@ -43,7 +43,7 @@ export const JSON_TYPE = { "content-type": "application/json" };
 export const GOOD = { status: 200, headers: JSON_TYPE, body: '{"haiku":"An old silent pond"}' } as const;
 export const EMPTY = { status: 200, headers: JSON_TYPE, body: "" } as const;
 
-/** What is posted to `/escrow/verify`, before it becomes text. */
+/** The body of `POST /escrow/verify`, before it is serialized. */
 export function forwarded({ status = 200, headers = JSON_TYPE, body }: Delivered) {
   const content = typeof body === "string" ? { body } : { body_base64: Buffer.from(body).toString("base64") };
   return { response: { status, headers, ...content } };
@@ -52,7 +52,7 @@ export function forwarded({ status = 200, headers = JSON_TYPE, body }: Delivered
 export const verify = ({ url }: { readonly url: string }, body: object, path = "/escrow/verify"): Promise<Answer> =>
   post(`${url}${path}`, JSON_TYPE, JSON.stringify(body));
 
-/** Signs one response like a merchant's server, and forwards it, or another. */
+/** Signs one response like a merchant's server, and forwards the same one or another. */
 export async function deliver(
   service: { readonly url: string },
   merchant: LocalAccount,
@@ -62,7 +62,7 @@ export async function deliver(
   return verify(service, { payment_id: id, ...forwarded(sent ?? signed), signature, delivery_version: 1 });
 }
 
-/** A response by the two of its headers that the merchant signs. */
+/** A response with the two headers that the merchant signs. */
 export interface Sent {
   readonly status?: number;
   readonly contentType?: string;

@@ -7,7 +7,7 @@ import { eventually } from "../eventually.ts";
 import { bareEnvironment } from "../service/environment.ts";
 import type { SaleScene } from "./sale.ts";
 
-/** A merchant's server with everything in memory, and one that shares its deliveries in PostgreSQL. */
+/** A merchant's server with everything in memory, and one with its deliveries in PostgreSQL. */
 export const MERCHANTS = {
   alone: fileURLToPath(new URL("./example-merchant.ts", import.meta.url)),
   shared: fileURLToPath(new URL("./postgres-merchant.ts", import.meta.url)),
@@ -15,15 +15,15 @@ export const MERCHANTS = {
 
 export interface MerchantProcess {
   readonly url: string;
-  /** How often it printed a line. */
+  /** The number of times that it printed a line. */
   readonly count: (line: string) => number;
-  /** Waits for a line of its output. */
+  /** Waits until it has printed a line. */
   readonly says: (line: string) => Promise<void>;
-  /** SIGKILL. */
+  /** Kills it with SIGKILL. */
   readonly kill: () => Promise<void>;
 }
 
-/** Starts a merchant's server in a process of its own. */
+/** Starts a merchant's server in a separate process. */
 export async function openMerchant(
   { chain, arbiter }: SaleScene,
   program: string,

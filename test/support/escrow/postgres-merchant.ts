@@ -8,7 +8,7 @@ import { type DeliveryStore, escrowed, postgresStore } from "../../../packages/e
 const { MERCHANT_PRIVATE_KEY, RPC_URL = "", ARBITER_URL = "", PORT, DATABASE_URL = "", WRITING_MS } = process.env;
 const account = privateKeyToAccount(MERCHANT_PRIVATE_KEY as `0x${string}`);
 const shared = postgresStore(new pg.Pool({ connectionString: DATABASE_URL, max: 4 }));
-/** Says what became of each claim. */
+/** Prints whether each claim got the lease. */
 const store: DeliveryStore = {
   ...shared,
   async claim(...claim) {

@@ -16,7 +16,7 @@ import { escrowed as inNext } from "../../../packages/escrow/src/next.ts";
 import { forFile } from "../for-file.ts";
 import type { SaleScene } from "./sale.ts";
 
-/** What these tests use of Express, which comes without types. */
+/** The part of Express that these tests use. Express has no types. */
 export interface ExpressApp extends RequestListener {
   use(...handlers: unknown[]): void;
   post(path: string, ...handlers: unknown[]): void;
@@ -37,16 +37,16 @@ export type ExpressHandler = (
 ) => unknown;
 export const express: { (): ExpressApp; json(): unknown } = createRequire(import.meta.url)("express");
 
-/** `express-session`, in memory, and `compression`: middleware that hooks into the response. */
+/** `express-session`, in memory, and `compression`, as examples of middleware that hooks into the response. */
 export const expressSession = (): unknown =>
   createRequire(import.meta.url)("express-session")({ secret: "s", resave: false, saveUninitialized: false });
 export const compression: () => unknown = createRequire(import.meta.url)("compression");
 
-/** A server that listens. */
+/** A listening server. */
 export interface RealShop {
   readonly fetch: typeof fetch;
   readonly url: string;
-  /** How many of its connections have ended. */
+  /** The number of its connections that have ended. */
   readonly hangUps: () => number;
 }
 
@@ -76,14 +76,14 @@ export async function merchantIn({
   return { ...common, store: memoryStore(), log: () => undefined };
 }
 
-/** As in a server where something watches every connection: Hono's aborts only a signal that has been asked for. */
+/** Reads every request's signal, as middleware may, because Hono aborts only a signal that was read. */
 const watched = (serve: (request: Request) => Response | Promise<Response>): RequestListener =>
   getRequestListener((request) => {
     void request.signal;
     return serve(request);
   });
 
-/** Sells what `answer` makes of a request with the middleware for one framework, in a server that listens. */
+/** Opens a server that sells the responses of `answer` with the middleware for one framework. */
 export type OpenShop = (
   options: SellerOptions,
   answer: (request: Request) => Response | Promise<Response>,
@@ -131,7 +131,7 @@ export const FRAMEWORKS: readonly (readonly [string, OpenShop])[] = [
   ],
 ];
 
-/** A buyer who hangs up as soon as `until` has come. */
+/** Pays as a buyer who hangs up once `until` resolves. */
 export async function payAndLeave(
   { url, hangUps }: RealShop,
   header: string,

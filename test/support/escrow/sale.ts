@@ -28,7 +28,7 @@ import { startService, type TestService } from "../service/service.ts";
 import { deployEscrow, deployOperator, type TestEscrow } from "./contract.ts";
 
 /**
- * Where merchants sell: a chain, an escrow and an operator, the service that arbitrates both, and a way to cut it off.
+ * A scene for merchants: a chain, an escrow and an operator, the service that arbitrates both, and a way to cut it off.
  */
 export interface SaleScene {
   readonly chain: TestChain;
@@ -60,7 +60,7 @@ export async function startSaleScene(): Promise<SaleScene> {
   };
 }
 
-/** What the contract says of a payment that was paid by our scheme, or by the stock client's. */
+/** The contract's status of a payment by our scheme or the stock client's. */
 export const statusOf = async (
   { chain, escrow, operator }: Pick<SaleScene, "chain" | "escrow"> & Partial<SaleScene>,
   id: Hex,
@@ -70,14 +70,14 @@ export const statusOf = async (
   return (await readPayment(chain.client, address, id)).status;
 };
 
-/** How many holds of this payer the chain shows, in both contracts. */
+/** The number of this payer's holds on the chain, in both contracts. */
 export async function holdsBy({ chain, escrow, operator }: SaleScene, payer: Address): Promise<number> {
   const address = [escrow.address, operator.address];
   const filter = { address, abi: escrowEventsAbi, eventName: "Held", args: { payer } } as const;
   return (await chain.client.getContractEvents({ ...filter, fromBlock: 0n })).length;
 }
 
-/** What happens to a delivery on its way to the service: it passes, the line is dead, or someone else answers. */
+/** The fate of a delivery on its way to the service. It can arrive, fail, be delayed, or get another response. */
 export type Weather =
   | "fair"
   | "down"
@@ -86,9 +86,9 @@ export type Weather =
 
 export interface ArbiterFront {
   readonly url: string;
-  /** From now on, for deliveries only. */
+  /** Changes the fate of deliveries from now on. */
   readonly become: (weather: Weather) => void;
-  /** The bodies of all deliveries that arrived, whatever happened to them. */
+  /** The bodies of all deliveries that arrived, including those that were not passed on. */
   readonly forwarded: readonly Record<string, unknown>[];
   readonly stop: () => void;
 }
@@ -113,7 +113,7 @@ async function startArbiterFront(target: string): Promise<ArbiterFront> {
     const passed = await fetch(`${target}${url}`, { method, headers, body: isDelivery ? body : null });
     outgoing.writeHead(passed.status, { "content-type": "application/json" }).end(await passed.text());
   };
-  // A delivery still being forwarded when the service stops has no one to answer.
+  // A delivery may still be in progress when the service stops.
   const server = await serveHttp((incoming, outgoing) => {
     answer(incoming, outgoing).catch(() => outgoing.destroy());
   });
@@ -129,9 +129,9 @@ async function startArbiterFront(target: string): Promise<ArbiterFront> {
 export interface TestMerchant {
   readonly account: LocalAccount;
   readonly app: Hono;
-  /** The merchant's server as a client sees it. */
+  /** The merchant's server, as a client sees it. */
   readonly fetch: typeof fetch;
-  /** What the middleware reported. */
+  /** The middleware's log. */
   readonly logged: readonly string[];
 }
 
@@ -142,7 +142,7 @@ export interface ShopOptions extends Partial<EscrowedOptions> {
   readonly account?: LocalAccount;
 }
 
-/** A merchant with gas that sells `POST /haiku` for 0.10 USD; the handler's calls are the test's to count. */
+/** A merchant with gas that sells `POST /haiku` for 0.10 USD. The test can count the handler's calls. */
 export async function openShop(
   { chain, arbiter }: { readonly chain: TestChain; readonly arbiter: Pick<ArbiterFront, "url"> },
   handler: Handler | undefined,
@@ -160,7 +160,7 @@ export async function openShop(
 
 export const haiku: Handler = (c) => c.json({ haiku: "An old silent pond" });
 
-/** Everything a client sent to a merchant and received. */
+/** A client's complete exchange with a merchant. */
 export interface Bought {
   readonly response: Response;
   /** The payment header, to be sent again. */
@@ -169,7 +169,7 @@ export interface Bought {
   readonly decision: string | null;
 }
 
-/** What a buyer's client pays by: our "commerce", or the stock "auth-capture", unmodified. */
+/** A buyer's scheme: our "commerce", or "auth-capture" with the unmodified stock client. */
 export type Pays = "commerce" | "auth-capture";
 
 /** The stock client of a buyer. */
@@ -220,15 +220,15 @@ export const pay = (shop: Pick<TestMerchant, "fetch">, header: string, url = SHO
 
 export const newBuyer = (chain: TestChain, atomic = 1_000_000n): Promise<LocalAccount> => newPayer(chain, atomic);
 
-/** A "commerce" payment as its header carries it. */
+/** The "commerce" payment in a header. */
 export function presentedIn(header: string): PresentedPayment {
   const decoded = decodePaymentHeaders({ "PAYMENT-SIGNATURE": header });
-  if (decoded === null || !("payload" in decoded)) throw new Error(`${JSON.stringify(decoded)} is no payment.`);
+  if (decoded === null || !("payload" in decoded)) throw new Error(`${JSON.stringify(decoded)} is not a payment.`);
   const presented = parsePayload(decoded.payload);
   if ("malformed" in presented) throw new Error(`${JSON.stringify(presented)} is malformed.`);
   return { ...presented, scheme: decoded.accepted.scheme, network: decoded.accepted.network };
 }
 
-/** A payment header's payload, and a header made from one. */
+/** Decodes and encodes a payment header. */
 export const decodeHeader = (header: string) => JSON.parse(Buffer.from(header, "base64").toString());
 export const encodeHeader = (payment: unknown): string => Buffer.from(JSON.stringify(payment)).toString("base64");

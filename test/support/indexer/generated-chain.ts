@@ -2,17 +2,17 @@ import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import type { Address, Hex } from "viem";
 
-// A chain of USDC transfers over 90 days. Nothing is stored: each block is a pure function of its number.
+// A chain of USDC transfers over 90 days. Each block is a pure function of its number, so none is stored.
 
 const DAYS = 90;
-/** Empty blocks at the head, so that every transfer is final: Ponder considers a Base block final 30 blocks later. */
+/** Empty blocks at the head make every transfer final, because Ponder considers a Base block final 30 blocks later. */
 const QUIET_BLOCKS = 40;
-/** The wallets that pay and are paid most, following Zipf's law. */
+/** The number of wallets that pay and are paid most, by Zipf's law. */
 const HOT = 200;
 const NOBODY: Address = `0x${"0".repeat(40)}`;
-/** The service's own address: payments to it count in no history. */
+/** The service's address. Payments to it count in no history. */
 export const SERVICE: Address = `0x${"5e".repeat(20)}`;
-/** In atomic units: dust, the edges of what the score counts, and prices; few enough that sums are often equal. */
+/** Amounts in atomic units: dust, the score's boundaries, and prices. They are few enough that sums are often equal. */
 const VALUES = [
   ...[0, 1, 999, 1_000, 10_000, 10_000, 49_999, 50_000, 50_000, 100_000, 100_000, 100_000, 250_000, 250_000],
   ...[500_000, 1_000_000, 1_000_000, 2_500_000, 5_000_000, 20_000_000],
@@ -23,11 +23,11 @@ export interface ChainPlan {
   readonly perBlock: number;
   /** Unix time of the head. */
   readonly endsAt: number;
-  /** One of so many transfers is an authorized payment, but for what is minted. Default 5. */
+  /** One in this number of transfers is an authorized payment, except mints. Default 5. */
   readonly authorizedEvery?: number;
-  /** Default: as many as spread the chain over 90 days. */
+  /** Default: the value that spreads the chain over 90 days. */
   readonly secondsPerBlock?: number;
-  /** Default: there are none. */
+  /** Default: no reorganizations. */
   readonly forkOf?: GeneratedChain["forkOf"];
 }
 
@@ -37,22 +37,22 @@ export interface GeneratedTransfer {
   readonly from: Address;
   readonly to: Address;
   readonly value: number;
-  /** Paid by EIP-3009: the log before is its AuthorizationUsed. */
+  /** Whether it was paid by EIP-3009. Then the log before it is its AuthorizationUsed. */
   readonly authorized: boolean;
 }
 
 export interface GeneratedChain {
   readonly perBlock: number;
-  /** The last block with transfers; the first is block 1. */
+  /** The last block with transfers. The first is block 1. */
   readonly last: number;
   readonly head: number;
   readonly timeOf: (block: number) => number;
   readonly transfersOf: (block: number) => readonly GeneratedTransfer[];
-  /** How many reorganizations there have been when this block was made. */
+  /** The number of reorganizations before this block was made. */
   readonly forkOf: (block: number) => number;
 }
 
-/** Spreads 32 bits: a bijection without pattern. */
+/** Scrambles 32 bits with a bijection. */
 const mix = (n: number): number => {
   const once = Math.imul(n ^ (n >>> 16), 0x21f0aaad);
   const twice = Math.imul(once ^ (once >>> 15), 0x735a2d97);
@@ -61,7 +61,7 @@ const mix = (n: number): number => {
 
 const hex = (n: number, digits: number): string => (n >>> 0).toString(16).padStart(digits, "0");
 
-/** The wallet of this rank; that of rank 0 is the largest. */
+/** The wallet of this rank. Rank 0 is the largest. */
 export const walletAt = (rank: number): Address =>
   `0x${[1, 0x1000003, 0x5bd1e995, 77].map((salt) => hex(mix(rank ^ salt), 8)).join("")}${hex(rank, 8)}`;
 
@@ -76,8 +76,8 @@ interface Parties {
 }
 
 /**
- * Hot wallets send every tenth transfer. A quarter goes to the largest wallet, a quarter to hot ones, the rest to one
- * of four neighbors, or from a hot wallet to anyone.
+ * Hot wallets send every tenth transfer. A quarter goes to the largest wallet, a quarter to hot ones, and the rest to
+ * one of four neighbors, or from a hot wallet to any wallet.
  */
 function parties(block: number, index: number, wallets: number): Parties {
   const dice = mix(mix(block * 8191 + index) + 1);
@@ -94,7 +94,7 @@ function parties(block: number, index: number, wallets: number): Parties {
   return { from: walletAt(payer), to: walletAt(payee), dice };
 }
 
-/** Block `n` has `perBlock` transfers, each in its own transaction. */
+/** Generates a chain. Block `n` has `perBlock` transfers, each in its own transaction. */
 export function generateChain(plan: ChainPlan): GeneratedChain {
   const { transfers, perBlock, endsAt, authorizedEvery = 5, forkOf = () => 0 } = plan;
   const last = Math.ceil(transfers / perBlock);

@@ -10,26 +10,26 @@ import { waitUntil } from "../wait-until.ts";
 
 /** The indexer's program, as `npm run indexer` runs it. */
 export interface Launched {
-  /** What it logged with this message, one record at a time. */
+  /** The log records with this message. */
   readonly said: (message: string) => readonly Record<string, unknown>[];
-  /** Resolves once it has logged this message this many times. */
+  /** Resolves once this message has been logged this number of times. */
   readonly saying: (message: string, times?: number) => Promise<void>;
-  /** The end of what it printed. */
+  /** The end of its output. */
   readonly output: () => string;
   readonly ponderPid: () => number;
   readonly kill: (signal: NodeJS.Signals) => void;
-  /** Closes its standard input, which is what the end of its parent does. */
+  /** Closes its standard input, as the end of its parent would. */
   readonly letGo: () => void;
-  /** Its exit code, or the signal that ended it. */
+  /** The exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
-  /** Resumes it, and waits for its end. */
+  /** Resumes it and waits for its end. */
   readonly stop: () => Promise<void>;
 }
 
 const FAST = { POLL_MS: "250", RPC_COPIES: "25", INDEX_HEAP_MIB: "512", INDEX_SCOPE: "selective" };
 const START_WITHIN_MS = 120_000;
 
-/** Starts the program, or that in another folder; it ends with this process, whatever becomes of the test. */
+/** Starts the program, or the one in another folder. It ends with this process in every case. */
 export function launchIndexer(env: Readonly<Record<string, string>>, folder?: string): Launched {
   const child = spawn(process.execPath, [folder === undefined ? inject("programs").indexer : "scripts/indexer.ts"], {
     cwd: folder,
@@ -52,7 +52,7 @@ export function launchIndexer(env: Readonly<Record<string, string>>, folder?: st
     said,
     saying: async (message, times = 1) => {
       const heard = await waitUntil(() => said(message).length >= times, START_WITHIN_MS);
-      if (!heard) throw new Error(`The indexer did not say "${message}" ${times} times. It said:\n${output}`);
+      if (!heard) throw new Error(`The indexer did not log "${message}" ${times} times. Its output:\n${output}`);
     },
     output: () => output.slice(-4_000),
     ponderPid: () => Number(said("ponder started").at(-1)?.ponderPid),
@@ -74,7 +74,7 @@ export interface IndexerPlan {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Starts the program for a service under test: it follows the chain, with the escrows that it names. */
+/** Starts the program for a service under test. It follows the chain with these escrows. */
 export const launchIndexerOf = ({ chain, database, escrows = [], env }: IndexerPlan): Launched =>
   launchIndexer({
     DATABASE_URL: database.indexerUrl,
@@ -84,7 +84,10 @@ export const launchIndexerOf = ({ chain, database, escrows = [], env }: IndexerP
     ...env,
   });
 
-/** Whether a process of this id runs, or may run again; one that has ended may still be in its parent's list. */
+/**
+ * Returns whether a process with this id runs or is stopped. An ended process may remain in its parent's list as a
+ * zombie.
+ */
 export function isAlive(pid: number): boolean {
   try {
     return !/^\d+ \(.*\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));

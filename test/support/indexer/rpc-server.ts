@@ -10,16 +10,16 @@ import {
   SERVICE,
 } from "./generated-chain.ts";
 
-// As much JSON-RPC as Ponder and viem need. Answers are built as text, so that the server itself is not what gets
-// measured.
+// The JSON-RPC methods that Ponder and viem need. Responses are built as text, so that a benchmark does not measure
+// this server.
 
 const { chainId, usdc } = NETWORKS["eip155:8453"];
 const TRANSFER = toEventSelector("Transfer(address,address,uint256)");
 const USED = toEventSelector("AuthorizationUsed(address,bytes32)");
 const OWED = toFunctionSelector("owed(address)");
-/** transferWithAuthorization with (v, r, s), and transfer. */
-const [AUTHORISED_CALL, PLAIN_CALL] = ["e3ee160e", "a9059cbb"];
-/** Blooms of blocks with and without logs: Ponder asks again and again for the logs that a bloom promises. */
+/** The selectors of transferWithAuthorization with (v, r, s), and of transfer. */
+const [AUTHORIZED_CALL, PLAIN_CALL] = ["e3ee160e", "a9059cbb"];
+/** Blooms of blocks with and without logs. A wrong bloom would make Ponder request missing logs again and again. */
 const [EVERYTHING, NOTHING] = [`0x${"f".repeat(512)}`, `0x${"0".repeat(512)}`];
 
 const quantity = (n: number): Hex => `0x${n.toString(16)}`;
@@ -29,7 +29,7 @@ const ZERO = `0x${word(0)}`;
 const FIRST_FORK = 0xb000_0000;
 const hashOf = (chain: GeneratedChain, block: number): Hex =>
   `0x${(FIRST_FORK + chain.forkOf(block)).toString(16)}${word(block).slice(8)}`;
-/** The block of this hash; not a number if it is no longer in the chain. */
+/** The number of the block with this hash, or NaN if it is no longer in the chain. */
 const numberOf = (chain: GeneratedChain, hash: string): number => {
   const block = Number.parseInt(hash.slice(10), 16);
   return hashOf(chain, block) === hash ? block : Number.NaN;
@@ -55,7 +55,7 @@ function inputOf(block: number, transfer: GeneratedTransfer): Hex {
   const terms = `${wordOf(to)}${word(value)}`;
   if (!authorized) return `0x${PLAIN_CALL}${terms}`;
   const rest = `${word(0)}${word(2 ** 40)}${nonceOf(block, transfer)}${word(27)}${word(1)}${word(1)}`;
-  return `0x${AUTHORISED_CALL}${wordOf(from)}${terms}${rest}`;
+  return `0x${AUTHORIZED_CALL}${wordOf(from)}${terms}${rest}`;
 }
 
 function transactionOf(
@@ -84,7 +84,7 @@ function blockOf(chain: GeneratedChain, block: number, isFull: boolean): string 
 
 interface Wanted {
   readonly wants: (topic: Hex) => boolean;
-  /** Null: from anybody. */
+  /** Null for any payer. */
   readonly payers: ReadonlySet<string> | null;
 }
 
@@ -96,7 +96,7 @@ interface LogFilter {
   readonly topics?: readonly (Hex | readonly Hex[] | null)[];
 }
 
-/** Of other contracts there are no logs, which a node knows without a look at each block. */
+/** Returns whether logs of USDC are wanted. There are no other logs, and a node knows this without reading blocks. */
 const isOfUsdc = ({ address }: LogFilter): boolean =>
   address === undefined || [address].flat().some((one) => one.toLowerCase() === usdc.address.toLowerCase());
 
@@ -115,7 +115,7 @@ function findLogs(chain: GeneratedChain, filter: LogFilter): string {
   return `[${blocks.flat().join()}]`;
 }
 
-/** Ponder's distance for Base. */
+/** Ponder's finality distance for Base. */
 const FINAL_BEHIND = 30;
 function numberOfTag(chain: GeneratedChain, tag: unknown): number {
   if (tag === "finalized") return Math.max(0, chain.head - FINAL_BEHIND);
@@ -125,7 +125,7 @@ function numberOfTag(chain: GeneratedChain, tag: unknown): number {
 interface Call {
   readonly id: unknown;
   readonly method: string;
-  // Whatever JSON a client sends: each method reads its own.
+  // Any JSON from a client. Each method parses its own.
   readonly params?: readonly never[];
 }
 
@@ -148,7 +148,7 @@ function answer(chain: GeneratedChain, { method, params: [first, second] = [] }:
   }
 }
 
-/** Every address is an escrow that owes nobody anything, and no operator. */
+/** Every address is an escrow without debts, and not an operator. */
 const call = (request: { readonly data?: Hex; readonly input?: Hex } = {}): string =>
   (request.data ?? request.input)?.startsWith(OWED) ? `"${ZERO}"` : "null";
 
@@ -158,9 +158,9 @@ export interface RpcServer {
 }
 
 interface Serving {
-  /** Default: any free one. */
+  /** Default: a free port. */
   readonly port?: number;
-  /** What else is done on a method, before it is answered. */
+  /** Called for each method before it is answered. */
   readonly hear?: (method: string, first: number) => void;
 }
 
@@ -188,16 +188,16 @@ export async function serveChain(
   return { url: `http://127.0.0.1:${address.port}`, close };
 }
 
-/** A generated chain that grows and is reorganized. The block `last` of its plan has to be ahead. */
+/** A generated chain that grows and is reorganized. The block `last` of its plan must be ahead of the head. */
 export interface LiveChain extends GeneratedChain {
   readonly grow: (blocks: number) => void;
-  /** Replaces so many of the newest blocks by others, and adds one. */
+  /** Replaces this number of the newest blocks and adds one. */
   readonly reorganize: (depth: number) => void;
 }
 
-/** @param head its newest block now */
+/** @param head its newest block at the start */
 export function generateLiveChain(plan: ChainPlan, head: number): LiveChain {
-  /** From which block on each reorganization has replaced the chain. */
+  /** The block from which each reorganization has replaced the chain. */
   const forks: number[] = [];
   const forkOf = (block: number) => forks.findLastIndex((first) => first <= block) + 1;
   let now = head;

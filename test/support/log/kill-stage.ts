@@ -20,11 +20,11 @@ import { ARBITER_KEY } from "../service/environment.ts";
 import { auditLog } from "./stage.ts";
 import { localWitness } from "./witness.ts";
 
-/** The origin of the log follows from it: every process continues the same log, whatever port it has. */
+/** The log's origin is derived from this URL, so every process continues the same log on any port. */
 const BASE_URL = "http://localhost:4021";
 const LOG_KEY = Buffer.alloc(32, 21);
 
-/** API processes with a witness and anchors, and what must hold for their log whatever kills them. */
+/** API processes with a witness and anchors, and the invariants of their log after any kill. */
 export async function killStage() {
   const stage = await forFile(startApiStage());
   const { owner, database, chain } = stage;
@@ -41,7 +41,7 @@ export async function killStage() {
     BASE_URL,
     LOG_KEY: LOG_KEY.toString("base64url"),
     LOG_WITNESSES: `${witness.vkey} ${witness.url}`,
-    // The arbiter's account anchors only where it is in use.
+    // The arbiter's account anchors only if it is in use.
     ERC8004_FEEDBACK: "on",
     ARBITER_ALLOWED_ORIGINS: shop.url,
   };
@@ -61,7 +61,7 @@ export async function killStage() {
     log: {
       nothingWaits,
       served,
-      /** Until what is announced at the start has its place. */
+      /** Waits until the records announced at the start are in the log. */
       isStarted: async () => {
         await eventually(async () => (await count("log_entry")) > 0, true);
         await nothingWaits();
@@ -72,12 +72,13 @@ export async function killStage() {
         waiting: await count("log_pending"),
         leaves: Number((await owner.query(LEAVES)).rows[0].leaves),
       }),
-      /** Until the server has noticed that the client is gone, and has finished or undone what it was sent. */
+      /** Waits until the server has noticed that the client is gone, and has finished or undone its statements. */
       noSessions: () => eventually(sessions, "0"),
       dayPasses: () => owner.query(DAY_PASSES),
       /**
-       * Nothing waits; the log has what was sold, by type and id, each once; every checkpoint is signed, has the root of its entries and
-       * continues the one before; and the newest is served, cosigned.
+       * Expects that nothing is pending, that the log has every sold record by type and id exactly once, that every
+       * checkpoint is signed, has the root of its entries, and continues the previous one, and that the newest is
+       * served with its cosignature.
        */
       async isWhole(by: ApiProcess | undefined, sold: readonly string[]): Promise<void> {
         await nothingWaits();
@@ -94,7 +95,10 @@ export async function killStage() {
         };
         await eventually(seen, [entries, 2]);
       },
-      /** What is wrong with checkpoints that were served in this order: the log has each, and none is of a smaller tree. */
+      /**
+       * The faults in checkpoints that were served in this order: a checkpoint that the log does not have, or one of a
+       * smaller tree.
+       */
       async faultsIn(notes: readonly string[]): Promise<readonly string[]> {
         const faults: string[] = [];
         let before = 0;
@@ -125,7 +129,7 @@ interface Losing {
   readonly released: Promise<void>;
 }
 
-/** A witness whose answers a test may lose: it has cosigned, and nobody hears of it. */
+/** A witness that cosigns, but whose responses a test can drop. */
 async function losingWitness(log: Parameters<typeof localWitness>[0]) {
   const { witness } = await localWitness(log);
   let losing: Losing | null = null;
@@ -148,7 +152,7 @@ async function losingWitness(log: Parameters<typeof localWitness>[0]) {
     url,
     key: witness.key,
     vkey: witness.key.vkey,
-    /** Holds back its answers about larger trees until they are released, those to a second try too. */
+    /** Delays its responses about larger trees, including retries, until they are released. */
     loseNextAfter(after: number) {
       const cosigned = Promise.withResolvers<{ size: number }>();
       const released = Promise.withResolvers<void>();

@@ -19,7 +19,7 @@ import { formatProof } from "../../../packages/verifier/src/tlog/tlog-proof.ts";
 import { inclusionProof } from "../../../packages/verifier/src/tlog/tree.ts";
 import { NOTE_TYPE, verifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
 
-/** A tree whose tiles are kept in memory, grown as a log grows its own. */
+/** A tree with its tiles in memory, which grows like a log's. */
 export class MemoryTree {
   size = 0;
   root: Uint8Array = EMPTY_ROOT;
@@ -51,7 +51,7 @@ const sha256 = (...parts: readonly Uint8Array[]): Buffer => {
   return hash.digest();
 };
 
-/** RFC 6962, section 2.1, word for word: no tiles, nothing kept. */
+/** RFC 6962, section 2.1, implemented literally, without tiles or caching. */
 export function naiveRoot(entries: readonly Uint8Array[]): Buffer {
   const [first] = entries;
   if (first === undefined) return sha256();
@@ -61,7 +61,7 @@ export function naiveRoot(entries: readonly Uint8Array[]): Buffer {
   return sha256(Buffer.of(1), naiveRoot(entries.slice(0, split)), naiveRoot(entries.slice(split)));
 }
 
-/** A log of ours in memory, which can be written to a folder as the static files of C2SP tlog-tiles. */
+/** One of our logs in memory, which can be written to a folder as the static files of C2SP tlog-tiles. */
 export class FolderLog {
   readonly entries: Uint8Array[] = [];
   readonly tree = new MemoryTree();
@@ -113,7 +113,7 @@ const bundle = (entries: readonly Uint8Array[]): Buffer =>
 
 const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** An Ed25519 signer of notes whose seed is one byte, 32 times: a log's by default. */
+/** An Ed25519 signer of notes, a log's by default. Its seed is one byte repeated 32 times. */
 export function noteSigner(name: string, seed: number, type: 0x01 | 0x04 = NOTE_TYPE.ed25519): NoteSigner {
   const der = Buffer.concat([PKCS8, Buffer.alloc(32, seed)]);
   const privateKey = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
@@ -124,7 +124,7 @@ export function noteSigner(name: string, seed: number, type: 0x01 | 0x04 = NOTE_
 /** The same for a witness. */
 export const witnessSigner = (name: string, seed: number): NoteSigner => noteSigner(name, seed, NOTE_TYPE.cosignature);
 
-/** A proof's parts, read with nothing of ours: C2SP tlog-proof, line by line. */
+/** A proof's parts, parsed without our code: C2SP tlog-proof, line by line. */
 export function readProof(text: string) {
   const [head = "", ...rest] = text.split("\n\n");
   const [magic, extra = "", index = "", ...hashes] = head.split("\n");

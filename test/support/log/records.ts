@@ -7,7 +7,7 @@ export interface RecordRow {
   readonly type: EntryType;
   readonly ref: string;
   readonly statements: readonly { readonly text: string; readonly values: readonly unknown[] }[];
-  /** As it is stored; null where the log makes its own. */
+  /** The stored document, or null if the log creates its own. */
   readonly document: string | null;
 }
 
@@ -33,13 +33,13 @@ const CONTESTED = [
 const ANSWER = `INSERT INTO escrow_contest_answer (payment, decision, rule, record, document)
   VALUES ($1, 'refund', 'a rule', $1, $2)`;
 
-/** Of the service at trust.example, in the day that the log began. */
+/** Records of the service at trust.example, from the day on which the log began. */
 export async function recordMaker() {
   const signer = createSigner(await signingKey(Buffer.alloc(32, 8)), "did:web:trust.example");
   return (ordinal: number) => recordsOf(signer, ordinal);
 }
 
-/** One record of each type, in the order of their times; those of different ordinals have nothing in common. */
+/** One record of each type in the order of their times. Records of different ordinals have nothing in common. */
 async function recordsOf(signer: Signer, ordinal: number): Promise<readonly RecordRow[]> {
   const id = ordinal.toString(16);
   const at = (second: number) => new Date(Date.UTC(2026, 10, 1) + (ordinal * 10 + second) * 1_000);

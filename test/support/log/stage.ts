@@ -38,7 +38,7 @@ export async function logStage(plan: LogPlan = {}) {
     log,
     add: (count: number) =>
       seeds.add(...Array.from({ length: count }, () => ({ wallet: ++wallet, issuedAt: new Date() }))),
-    /** Integrates at once, however young the newest checkpoint is. */
+    /** Integrates immediately, at any age of the newest checkpoint. */
     async integrate(by = log): Promise<number> {
       await owner.query(CHECKPOINTS_AGE);
       return by.integrate();
@@ -52,19 +52,19 @@ const ENTRIES = { ...certificateEntries, ...sellerEntries };
 
 const BASE_URL = "https://trust.example";
 
-/** Anything about the log that a test decides. Its clock stands still unless the test moves it. */
+/** The parts of a log that a test decides. Its clock stops unless the test moves it. */
 export type LogPlan = Partial<
   Pick<LogParts, "generation" | "heads" | "danger" | "elapsedMs" | "announced" | "writer">
 > & {
-  /** Of 32 equal bytes. */
+  /** The byte that the key repeats 32 times. */
   readonly key?: number;
   /** Default https://trust.example. */
   readonly baseUrl?: string;
-  /** As LOG_ORIGIN names it. */
+  /** The origin, as in LOG_ORIGIN. */
   readonly origin?: string;
 };
 
-/** The log's writer on a database, as a process of the service has it. */
+/** The log's writer on a database, as in a process of the service. */
 export async function logOn(pool: pg.Pool, { generation = 1, key = 7, baseUrl = BASE_URL, ...plan }: LogPlan = {}) {
   const origin = plan.origin ?? logOrigin(baseUrl, generation);
   const own = await signingKey(Buffer.alloc(32, key));
@@ -92,7 +92,7 @@ export async function logOn(pool: pg.Pool, { generation = 1, key = 7, baseUrl = 
   return { ...log, store, origin, verifier, errors };
 }
 
-/** As if the newest checkpoint were old: another one may be signed at once. */
+/** Ages the newest checkpoint, so that another one may be signed immediately. */
 export const CHECKPOINTS_AGE = `ALTER TABLE log_checkpoint DISABLE TRIGGER permanent;
   UPDATE log_checkpoint SET at = at - interval '2 s';
   ALTER TABLE log_checkpoint ENABLE ALWAYS TRIGGER permanent`;
@@ -105,9 +105,8 @@ interface Audited {
 }
 
 /**
- * Everything that must hold for a log, whatever happened to those who wrote it. Empty if it does: indices without gaps,
- * each entry with its own index and once, every checkpoint signed and with the root of its entries, each one continued by
- * the next.
+ * The violations of a log's invariants, empty if there are none: indices without gaps, each entry once and with its own
+ * index, every checkpoint signed and with the root of its entries, and each one continued by the next.
  */
 export async function auditLog({ owner, store, verifier, generation = 1 }: Audited): Promise<readonly string[]> {
   const faults: string[] = [];
@@ -117,8 +116,8 @@ export async function auditLog({ owner, store, verifier, generation = 1 }: Audit
   );
   for (const [at, { idx, type, ref, entry }] of entries.entries()) {
     const said = JSON.parse(entry.toString());
-    if (Number(idx) !== at) faults.push(`entry ${idx} stands in place ${at}`);
-    if (said.index !== at || said.type !== type || said.id !== ref) faults.push(`entry ${at} says something else`);
+    if (Number(idx) !== at) faults.push(`entry ${idx} is in place ${at}`);
+    if (said.index !== at || said.type !== type || said.id !== ref) faults.push(`entry ${at} has another content`);
   }
   const names = entries.map(({ type, ref }) => `${type} ${ref}`);
   if (new Set(names).size < names.length) faults.push("a record is in the log twice");
@@ -130,7 +129,7 @@ export async function auditLog({ owner, store, verifier, generation = 1 }: Audit
   for (const [at, { size, root, note }] of checkpoints.entries()) {
     const { text } = await verifyNote(note, [verifier]);
     const said = parseCheckpoint(text);
-    if (said.size !== Number(size) || !root.equals(said.root)) faults.push(`checkpoint ${size} says something else`);
+    if (said.size !== Number(size) || !root.equals(said.root)) faults.push(`checkpoint ${size} has another content`);
     if (!root.equals(naiveRoot(entries.slice(0, Number(size)).map(({ entry }) => entry))))
       faults.push(`checkpoint ${size} has another root than its entries`);
     const next = checkpoints[at + 1];
@@ -144,7 +143,7 @@ export async function auditLog({ owner, store, verifier, generation = 1 }: Audit
   return faults;
 }
 
-/** A backup: the database as it is now, restored under another name. Nobody may be connected to the first one. */
+/** A backup: the database copied under another name. The original must have no connections. */
 export async function copyOf({ ownerUrl, apiUrl, indexerUrl }: TestDatabase): Promise<TestDatabase> {
   const name = `restored_${randomBytes(6).toString("hex")}`;
   const other = (url: string, database: string) => url.replace(/[^/]+$/, database);
@@ -155,13 +154,13 @@ export async function copyOf({ ownerUrl, apiUrl, indexerUrl }: TestDatabase): Pr
   return { ownerUrl: other(ownerUrl, name), apiUrl: other(apiUrl, name), indexerUrl: other(indexerUrl, name) };
 }
 
-/** What a broken network does to a pool: its idle connections are gone. */
+/** Drops a pool's idle connections, as a broken network does. */
 export async function endConnections(pool: pg.Pool): Promise<void> {
   const clients = await Promise.all(Array.from({ length: pool.totalCount }, () => pool.connect()));
   for (const client of clients) client.release(true);
 }
 
-/** A certificate without a payment, as text: a statement for any connection. */
+/** A statement that inserts a certificate without a payment, on any connection. */
 export const certificateInsert = (id: string): string => `INSERT INTO certificate
     (id, product, test_version, result, level, wallet, checks, detected, issued_at, valid_until, chain, asset, nonce, tx, block_number, amount, pay_to)
   VALUES ('${id}', 'basic', 1, 'pass', 'Conformant', decode(repeat('01', 20), 'hex'), '{"paid":"pass"}', '{}', now(),

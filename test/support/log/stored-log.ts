@@ -25,13 +25,13 @@ export interface StoredEntry {
 export interface StoredLog {
   readonly origin: string;
   readonly vkey: string;
-  /** Appends as many entries with their tiles, and a checkpoint of the tree that they make. */
+  /** Appends these entries with their tiles, and a checkpoint of the resulting tree. */
   readonly grow: (added: readonly StoredEntry[]) => Promise<void>;
-  /** Lets the tree go on by so many leaves whose entries are not stored, for tests of large trees. */
+  /** Grows the tree by leaves whose entries are not stored, for tests of large trees. */
   readonly pad: (leaves: number) => void;
 }
 
-/** A log in the tables of the service, as its integrator writes it, with a key of the test's own. */
+/** A log in the service's tables, as its integrator writes it, with the test's own key. */
 export async function storeLog(database: TestDatabase, origin: string, generation = 1): Promise<StoredLog> {
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const bytes = Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url");
@@ -92,7 +92,7 @@ export async function storeLog(database: TestDatabase, origin: string, generatio
 
 const NO_ENTRY = leafHash(new Uint8Array());
 
-/** Each tile once, as it became last. */
+/** Each tile once, in its last version. */
 const newest = (tiles: Growth["tiles"]): Growth["tiles"] => [
   ...new Map(tiles.map((tile) => [`${tile.level} ${tile.n}`, tile])).values(),
 ];
@@ -124,7 +124,7 @@ export const ENTRIES: readonly StoredEntry[] = [
 /** The index of the reversal of `REVERSED`. */
 export const REVERSAL = 6;
 
-/** A service whose log has `ENTRIES`, and three certificates: one of them waits for its place. */
+/** A service whose log has `ENTRIES`, and three certificates, one of which waits for its place. */
 export async function proofScene() {
   const chain = await forFile(startTestChain());
   const service = await forFile(startService({ chain, jobs: false }));
@@ -153,11 +153,14 @@ const SIZE = LAST + 256 + 12;
 const largeEntry = (index: number): StoredEntry => ({
   type: "certificate",
   ref: `c${index}`,
-  // From empty-looking to long: the length prefix has two bytes.
+  // The sizes differ, so that the length prefix uses both of its bytes.
   entry: Buffer.from(`entry ${index} ${"x".repeat((index * 37) % 700)}`),
 });
 
-/** A service with a log of which only the first entries and the last ones are stored, and requests as no client would send them. */
+/**
+ * A service with a log of which only the first and the last entries are stored, and raw requests that no client would
+ * send.
+ */
 export async function staticScene() {
   const chain = await forFile(startTestChain());
   const service = await forFile(startService({ chain, jobs: false }));
@@ -174,7 +177,7 @@ export async function staticScene() {
     /** The checkpoint of the first entries. */
     before,
     get: (path: string, headers: Record<string, string> = {}) => fetch(`${service.url}/log/${path}`, { headers }),
-    /** As Node sends it: no client in between normalizes the path, or reads an encoding. */
+    /** Sends with Node directly, so no client normalizes the path or decodes the body. */
     raw: (path: string, headers: Record<string, string> = {}, method = "GET") =>
       new Promise<{ status: number; headers: NodeJS.Dict<string | string[]>; body: Buffer }>((resolve, reject) => {
         request({ hostname, port, path, headers, method }, (response) => {

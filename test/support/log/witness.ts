@@ -33,7 +33,7 @@ export interface ToyLog {
   readonly offer: (from: number, to: number) => Promise<string>;
 }
 
-/** Logs with the same beginning of their entries are one log until they differ. */
+/** Logs whose entries begin alike are one log until they differ. */
 export async function toyLog(origin: string, entries: readonly string[], seed = Buffer.alloc(32, 7)): Promise<ToyLog> {
   const signer = await noteSigner(origin, "log", seed);
   const leaves = entries.map((text) => leafHash(Buffer.from(text)));
@@ -61,7 +61,7 @@ export async function toyLog(origin: string, entries: readonly string[], seed = 
 export const offerOf = (oldSize: number, proof: readonly Uint8Array[], checkpoint: string): string =>
   `old ${oldSize}\n${proof.map((hash) => `${toBase64(hash)}\n`).join("")}\n${checkpoint}`;
 
-/** So many entries; `fork` names those of another history from there on. */
+/** This number of entries. With `fork`, the entries from there on belong to another history. */
 export const texts = (count: number, fork?: { readonly at: number }): readonly string[] =>
   Array.from({ length: count }, (_, index) => (fork && index >= fork.at ? `forked ${index}` : `entry ${index}`));
 
@@ -73,7 +73,7 @@ export interface LocalWitness {
 
 let made = 0;
 
-/** A witness in this process, or whatever answers in its place. */
+/** A witness in this process, or another server in its place. */
 export async function localWitness(
   log: VerifierKey,
   answer?: (signer: NoteSigner, honest: RequestListener) => RequestListener,
@@ -92,7 +92,7 @@ export async function localWitness(
 const PROGRAM = fileURLToPath(new URL("../../../scripts/witness.ts", import.meta.url));
 const STARTS_WITHIN_MS = 60_000;
 
-/** `npm run witness` on a folder; it can be killed and started again. */
+/** `npm run witness` on a folder. It can be killed and started again. */
 export interface WitnessProcess {
   readonly url: string;
   readonly vkey: string;

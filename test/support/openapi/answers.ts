@@ -4,36 +4,35 @@ const PATIENCE_MS = 5_000;
 /** Media types without a schema, such as pages and streams, are not read. */
 const UNREAD = /^(text|image)\//;
 
-/** Where services listen that this file has started. */
+/** The origins of the services that this file has started. */
 const services = new Set<string>();
-/** By the address of a service. */
+/** Contracts by the origin of a service. */
 const published = new Map<string, Promise<Contract | null>>();
-/** By the document without its addresses: services of one kind share what is compiled. */
+/** Contracts by the document without its addresses, because services of one kind share what is compiled. */
 const contracts = new Map<string, Contract>();
 const underway = new Set<Promise<void>>();
 const complaints: string[] = [];
 
 /**
- * From now on, every answer from this service, to any client in this process, is checked against its own
- * `/openapi.json`.
+ * From now on, checks every response from this service, to any client in this process, against its own `/openapi.json`.
  */
 export const holdToItsWord = (url: string): void => void services.add(new URL(url).origin);
 
-/** The service is gone; another server may soon use its port. */
+/** Forgets a stopped service, because another server may soon use its port. */
 export function letGo(url: string): void {
   const { origin } = new URL(url);
   services.delete(origin);
   published.delete(origin);
 }
 
-/** What was answered differently from the description since the last call. Throws if there is anything. */
+/** @throws if a response since the last call did not match the description */
 export async function expectDescribed(): Promise<void> {
   while (underway.size > 0) await Promise.all(underway);
   const found = complaints.splice(0);
   if (found.length > 0) throw new Error(found.join("\n"));
 }
 
-/** Checks an exchange against the description of the service that answered, if it is one of this file's. */
+/** Checks an exchange against the description of the service that responded, if this file started it. */
 export async function hold(exchange: Exchange): Promise<void> {
   const contract = await contractAt(exchange.url);
   if (contract !== null) judge(contract, exchange);
@@ -42,8 +41,8 @@ export async function hold(exchange: Exchange): Promise<void> {
 const plainFetch = globalThis.fetch;
 
 /**
- * A `fetch` that checks what it gets; its caller gets the answer unchanged. A body is judged once it is complete, a
- * lost one never.
+ * A `fetch` that checks its responses and returns them unchanged. A body is checked once it is complete, and never if
+ * it is lost.
  */
 export const heldFetch: typeof fetch = async (input, init) => {
   // A server's library may have replaced the Request class.
@@ -66,7 +65,7 @@ function later(body: Promise<string | null>, judgement: (text: string) => void):
   underway.add(work);
 }
 
-/** Null if the client or the service breaks off, or if the end does not come. */
+/** Null if the client or the service closes the connection, or if the end does not come. */
 function bodyOf(response: Response): Promise<string | null> {
   const late = new Promise<null>((resolve) => setTimeout(resolve, PATIENCE_MS, null).unref());
   return Promise.race([response.text().catch(() => null), late]);
@@ -85,7 +84,7 @@ async function contractAt(url: string): Promise<Contract | null> {
   published.set(origin, asked);
   return asked.catch(() => {
     published.delete(origin);
-    // A process was killed, frozen or flooded in between; its siblings describe the same.
+    // The process was killed, frozen, or flooded meanwhile. Its siblings have the same description.
     return [...contracts.values()].at(-1) ?? null;
   });
 }

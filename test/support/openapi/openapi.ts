@@ -15,7 +15,7 @@ interface Answered {
   readonly content?: Readonly<Record<string, { readonly schema?: object }>>;
 }
 
-/** What was asked and what came back. */
+/** A request and its response. */
 export interface Exchange {
   readonly method: string;
   readonly url: string;
@@ -24,9 +24,9 @@ export interface Exchange {
   readonly text: string;
 }
 
-/** Checks exchanges against one document; schemas are compiled on first use. */
+/** Checks exchanges against one document. Schemas are compiled on first use. */
 export interface Contract {
-  /** Why an answer does not match the description; null if it does. */
+  /** The reason why a response does not match the description, or null. */
   readonly complaint: (exchange: Exchange) => string | null;
 }
 
@@ -60,7 +60,7 @@ export function contractOf(document: OpenApi): Contract {
       if (media.schema === undefined) return null;
       const validate = validator([...(shared ?? place), "content", type, "schema"].map(step).join(""));
       const value = parsed(text);
-      if (value === undefined) return `${method} ${path} ${status} is no JSON`;
+      if (value === undefined) return `${method} ${path} ${status} is not JSON`;
       if (validate(value)) return null;
       return `${method} ${path} ${status} is not as described: ${explained(validate.errors ?? [])}`;
     },
@@ -78,7 +78,7 @@ function parsed(text: string): unknown {
 const explained = (errors: readonly ErrorObject[]): string =>
   errors.map(({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`).join("; ");
 
-/** What is not in the document is not there. */
+/** The complaint about an undescribed response. Only OPTIONS, HEAD, 308, 404, and 405 may be undescribed. */
 const outside = (method: string, pathname: string, status: number): string | null =>
   ["OPTIONS", "HEAD"].includes(method) || [308, 404, 405].includes(status)
     ? null
@@ -86,7 +86,7 @@ const outside = (method: string, pathname: string, status: number): string | nul
 
 const step = (name: string): string => `/${encodeURIComponent(name.replaceAll("~", "~0").replaceAll("/", "~1"))}`;
 
-/** OpenAPI cannot say that a parameter contains slashes; the one named `path` does. */
+/** OpenAPI cannot express that a parameter contains slashes. The one named `path` does. */
 const patternOf = (path: string): RegExp =>
   new RegExp(
     `^${path
@@ -95,7 +95,7 @@ const patternOf = (path: string): RegExp =>
       .replace(/\{\w+\}/g, "[^/]+")}$`,
   );
 
-/** A published object may gain members later; here an undescribed one is an error. */
+/** Makes undescribed members an error here, although published objects may gain members later. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== "object" || value === null) return value;
@@ -104,5 +104,5 @@ function closed(value: unknown): unknown {
   return isClosable ? { additionalProperties: false, ...parts } : parts;
 }
 
-/** Formats are informative only; patterns are what is checked. */
+/** Formats are informative only. Patterns are checked. */
 const ANY_FORMAT = { "date-time": true, date: true, uri: true } as const;

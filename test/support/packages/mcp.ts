@@ -23,21 +23,21 @@ import type { Signed } from "../payments/signing.ts";
 
 const states = await folderForFile("mcp-states-");
 
-/** A folder of its own for the payments of one or more tool servers. */
+/** A new folder for the payments of one or more tool servers. */
 export const newStateFolder = (): string => join(states, randomUUID());
 
 /** A tool's answer, as its client reads it. */
 export interface ToolAnswer {
   readonly isError: boolean;
-  /** The text of the answer: an error's message, or the answer as JSON. */
+  /** The text of the answer: an error's message, or JSON. */
   readonly text: string;
-  /** The answer; empty for an error. */
+  /** The parsed answer, or an empty object for an error. */
   readonly structured: Record<string, unknown>;
 }
 
 export const newClient = (): Client => new Client({ name: "test", version: "1.0.0" });
 
-/** The official client on the service's own endpoint, closed with the test. */
+/** The official client on the service's own endpoint. It closes with the test. */
 export async function connectHttp(url: string): Promise<Client> {
   const client = newClient();
   onTestFinished(() => client.close());
@@ -53,7 +53,7 @@ export interface LocalPlan extends Partial<ShopParts> {
   readonly askLeftOut?: AskLeftOut | null;
 }
 
-/** The official client on a whole tool server in this process, closed with the test. */
+/** The official client on a complete tool server in this process. It closes with the test. */
 export async function connectLocal({
   service,
   payer = null,
@@ -92,12 +92,12 @@ export async function call(client: Client, name: string, input: Record<string, u
   };
 }
 
-/** A proxy between the tools and the real service that records the payments it was sent. */
+/** A proxy between the tools and the real service that records the payments sent through it. */
 export interface Between extends Service {
   readonly payments: readonly string[];
 }
 
-/** It can change every answer, and every request before passing it on. */
+/** A proxy that can change every response, and every paid request before it is passed on. */
 export function between(
   url: string,
   change: (answer: ServiceAnswer, request: ServiceRequest) => ServiceAnswer,
@@ -116,7 +116,7 @@ export function between(
   };
 }
 
-/** The account, and how often it has signed anything. */
+/** The account with a counter of its signatures. */
 export function counting(account: LocalAccount): { readonly payer: LocalAccount; readonly signatures: () => number } {
   let signatures = 0;
   const signTypedData: LocalAccount["signTypedData"] = (data) => {
@@ -126,10 +126,10 @@ export function counting(account: LocalAccount): { readonly payer: LocalAccount;
   return { payer: { ...account, signTypedData }, signatures: () => signatures };
 }
 
-/** What happens to paid requests on their way: they are never sent, their answers are lost, or nothing. */
+/** The fate of paid requests: not sent, response lost, sent normally, or answered with a status. */
 export type Way = "lost before" | "lost after" | "open" | { readonly status: number };
 
-/** The way to the service, as the test makes it. */
+/** A connection to the service that a test can change. */
 export interface Road extends Between {
   way: Way;
 }
@@ -144,7 +144,7 @@ export function roadTo(url: string, way: Way): Road {
       if (request.headers?.["PAYMENT-SIGNATURE"] === undefined) return real.send(request);
       if (road.way === "lost before") throw new ServiceError("connection reset.");
       if (typeof road.way === "object") return { status: road.way.status, headers: new Headers(), text: "" };
-      // Its way back is lost, however soon the caller gives up.
+      // The response is lost even if the caller gives up early.
       const answer = await real.send(road.way === "open" ? request : { ...request, timeoutMs: 10_000 });
       if (road.way === "lost after") throw new ServiceError("connection reset.");
       return answer;
@@ -165,7 +165,7 @@ const refusal = (url: string): ServiceAnswer => ({
 
 export type Said = Readonly<Record<string, unknown>>;
 
-/** A seller that refuses every payment, keeps it, and says what it likes of the chain. */
+/** A seller that refuses and keeps every payment, and reports `say`'s facts about the chain. */
 export function refusingAt(url: string, say: (asked: URLSearchParams) => Said | number | null = () => null) {
   const kept: Signed[] = [];
   const seller = between(
@@ -200,7 +200,7 @@ export function signedIn(header: string): Signed {
 
 export const nonces = (payments: readonly Signed[]) => new Set(payments.map(({ authorization: { nonce } }) => nonce));
 
-/** The service's word that the payment which it is asked about has expired. */
+/** The service's report that the payment in question has expired. */
 export const expired = (asked: URLSearchParams, change: Said = {}): Said => {
   const [from, nonce, valid_before] = ["from", "nonce", "valid_before"].map((name) => asked.get(name));
   const time = new Date(Number(valid_before) * 1_000).toISOString();

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { PageCode, Reader } from "../browser/page-code.ts";
 
-/** The versions that the tests install where a page names none. */
+/** The versions that the tests install if a page names none. */
 const PINNED: Readonly<Record<string, string>> = {
   next: "16.4.6",
   react: "19.3.1",
@@ -13,7 +13,7 @@ const PINNED: Readonly<Record<string, string>> = {
   viem: "2.57.1",
 };
 
-/** The commands that a page prints for a shop on Next, one by one. */
+/** The commands on a page for a Next shop, one by one. */
 export interface NextCommands {
   readonly install: PageCode;
   readonly build: PageCode;
@@ -27,8 +27,8 @@ export function nextCommands({ text, ...code }: PageCode): NextCommands {
 }
 
 /**
- * Installs what the page says, at pinned versions. Next is no dependency of this project: it comes from the registry that this
- * machine's npm is set up for. False where that has none.
+ * Installs the page's packages at pinned versions. Next is not a dependency of this project, so it comes from this
+ * machine's npm registry. Returns false without one.
  */
 export async function installNext({ home: cwd }: Reader, { text }: PageCode): Promise<boolean> {
   const names = text.replaceAll(/(?<=\s)[@\w/-]+(?=\s|$)/g, (name) =>

@@ -13,7 +13,7 @@ import { waitUntil } from "../wait-until.ts";
 const CONSTRAINTS = fileURLToPath(new URL("../../../packages/python/constraints.txt", import.meta.url));
 const call = promisify(execFile);
 
-/** An end of a program. */
+/** The exit code and the output of a program. */
 export interface Ended {
   readonly code: number;
   readonly stdout: string;
@@ -24,7 +24,7 @@ export interface Ended {
 export interface PythonHome {
   /** A folder outside the project. */
   readonly folder: string;
-  /** Its interpreter. */
+  /** The environment's interpreter. */
   readonly python: string;
   /** The wheel's program. */
   readonly program: string;
@@ -33,8 +33,8 @@ export interface PythonHome {
 }
 
 /**
- * Installs the wheel that the service serves with these extras, and other packages, into a new virtual environment. Returns
- * null, with a printed line, where Python 3.10, its `venv`, or the package index cannot be had.
+ * Installs the service's wheel with these extras, and other packages, into a new virtual environment. Returns null and
+ * prints a line if Python 3.10, its `venv`, or the package index is missing.
  */
 export async function pythonHome(
   extras: readonly string[] = [],
@@ -64,7 +64,7 @@ export async function pythonHome(
   };
 }
 
-/** A program's end, whatever its exit code. */
+/** Runs a program to its end, with any exit code. */
 export async function endOf(
   program: string,
   args: readonly string[],
@@ -84,21 +84,21 @@ function skipped(why: string): null {
   return null;
 }
 
-/** A Python program that serves on a port of its own, which is its first argument. */
+/** A Python program that serves on a port, which is its first argument. */
 export interface PythonServer {
   readonly url: string;
-  /** The lines that it has printed. */
+  /** The lines of its output. */
   readonly printed: () => readonly string[];
   readonly stop: () => Promise<void>;
 }
 
 export interface PythonServerPlan {
   readonly env: Readonly<Record<string, string>>;
-  /** The port that it listens on whatever its argument says; default a free one, which is its argument. */
+  /** The port on which it listens if it ignores its argument. Default: a free port, which is its argument. */
   readonly port?: number;
 }
 
-/** Starts it for the rest of the file. */
+/** Starts the program for the rest of the file. */
 export async function pythonServer(
   { python, folder }: Pick<PythonHome, "python" | "folder">,
   script: string,

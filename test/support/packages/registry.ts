@@ -19,7 +19,7 @@ interface Locked {
   readonly version?: string;
 }
 
-/** Every package of the project's lock file, by name and version; those at the top come first. */
+/** The folder of every package in the project's lock file, by name and version. Top-level ones come first. */
 function lockedFolders(): ReadonlyMap<string, ReadonlyMap<string, string>> {
   const { packages } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")) as {
     packages: Readonly<Record<string, Locked>>;
@@ -36,12 +36,12 @@ function lockedFolders(): ReadonlyMap<string, ReadonlyMap<string, string>> {
 }
 
 export interface TestRegistry {
-  /** For npm: this registry, its own cache in `home`, and no other traffic. */
+  /** npm's environment: this registry, a cache in `home`, and no other traffic. */
   readonly environment: (home: string) => Readonly<Record<string, string>>;
   readonly stop: () => void;
 }
 
-/** A registry of this project's own dependencies, so that npm installs as usual without asking any other machine. */
+/** A registry of this project's own dependencies, so that npm installs normally without any other machine. */
 export async function startRegistry(): Promise<TestRegistry> {
   const folders = lockedFolders();
   const server = createServer((request, response) => {
@@ -89,12 +89,12 @@ function packument({ name, versions, origin }: Asked) {
 }
 
 /**
- * What no program reads that Node runs as ES modules: source maps, declarations and sources, and the builds for `require` of viem
- * and ox. Together two thirds of 10,000 files, each of which npm unpacks once more for each test.
+ * Files that no program reads which Node runs as ES modules: source maps, declarations, and sources, and the `require`
+ * builds of viem and ox. They are two thirds of 10,000 files, which npm would unpack for each test.
  */
 const UNREAD = /\.map$|\.[cm]?ts$|\/_cjs\//;
 
-/** The folder's own files. npm drops the first step of every path, whatever its name. */
+/** The folder's own files. npm drops the first component of every path, whatever its name. */
 async function sendTarball(folder: string, response: ServerResponse): Promise<void> {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -124,7 +124,7 @@ async function fetchNpm(version: string): Promise<string> {
   return programs;
 }
 
-/** The folder with the `npm` and `npx` of a version; null, and one line, if no registry can be reached. */
+/** The folder with the `npm` and `npx` of a version. Returns null and prints a line if no registry is reachable. */
 export const npmPrograms = (version: string): Promise<string | null> =>
   fetchNpm(version).catch(() => {
     console.warn(`npm ${version} could not be fetched: its test is skipped.`);
@@ -142,7 +142,7 @@ const call = promisify(execFile);
 
 /**
  * Installs `packages/escrow` from its tarball into an empty folder, as npm does with a package without dependencies.
- * viem, its peer dependency, is this project's own, so that no registry is asked. Returns its location.
+ * viem, its peer dependency, is linked from this project, so no registry is needed. Returns its location.
  */
 export async function installEscrowPackage(home: string): Promise<string> {
   const installed = join(home, "node_modules", "agent-payment-trust-escrow");

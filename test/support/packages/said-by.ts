@@ -4,7 +4,7 @@ import { vi } from "vitest";
 import { monitorLog } from "../../../packages/verifier/src/commands/log-monitor.ts";
 import { InputError } from "../../../packages/verifier/src/refusal.ts";
 
-/** A command of the verifier in this process: its exit code, and what it printed or was refused for. */
+/** Runs a command of the verifier in this process. Returns its exit code, and its output or its error message. */
 export async function saidBy(
   command: () => Promise<number>,
 ): Promise<{ readonly code: number; readonly text: string }> {
@@ -20,14 +20,17 @@ export async function saidBy(
   }
 }
 
-/** Follows the log of a service wherever its files are, with the policy and the keys that the service itself shows. */
+/**
+ * Returns a function that monitors a service's log at any location, with the policy and keys that the service
+ * publishes.
+ */
 export async function followerOf(serviceUrl: string, folder: string) {
   const [policy, jwks] = [join(folder, "policy.txt"), join(folder, "jwks.json")];
   const log = (await (await fetch(`${serviceUrl}/log`)).json()) as { policy: string };
   await writeFile(policy, log.policy);
   await writeFile(jwks, await (await fetch(`${serviceUrl}/.well-known/jwks.json`)).text());
   const issuer = `did:web:${new URL(serviceUrl).host.replace(":", "%3A")}`;
-  /** One run of `log monitor`, from where the state says: its exit code, and what it printed. */
+  /** Runs `log monitor` once from its stored state. Returns its exit code and its output. */
   return async (place: string, state: string): Promise<{ readonly code: number; readonly text: string }> => {
     const trust = ["--policy", policy, "--jwks", jwks, "--issuer", issuer];
     return saidBy(() => monitorLog([place, "--state", join(folder, state), "--once", ...trust]));

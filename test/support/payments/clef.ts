@@ -14,7 +14,7 @@ const VERSION = "v1.16.9";
 const CACHE = fileURLToPath(new URL(`../../../node_modules/.cache/clef-${VERSION}`, import.meta.url));
 const PASSWORD = "a password of the test";
 
-/** The path of go-ethereum's clef, built once on a machine, or why there is none. */
+/** The path of go-ethereum's clef, built once per machine, or the reason for its absence. */
 export function buildClef(): { readonly path: string } | { readonly missing: string } {
   const path = join(CACHE, "clef");
   if (existsSync(path)) return { path };
@@ -54,7 +54,7 @@ interface ClefPlan {
   readonly port?: number;
 }
 
-/** clef with these keys, for one chain. The test is its user interface, and approves what it is asked. */
+/** Starts clef with these keys for one chain. The test is its user interface and approves every request. */
 export async function startClef(path: string, folder: string, plan: ClefPlan) {
   const keystore = join(folder, "keystore");
   mkdirSync(keystore, { recursive: true, mode: 0o700 });

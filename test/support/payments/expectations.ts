@@ -5,7 +5,7 @@ import type { TestService } from "../service/service.ts";
 import { type Answer, challengeOf } from "./requests.ts";
 import { witnessed } from "./signing.ts";
 
-/** A 402 with its challenge; returns why the payment was refused. */
+/** Expects a 402 with its challenge. Returns the reason for the refusal. */
 export function expectPaymentRequired(answer: Answer): string {
   expect({ status: answer.status, body: answer.body }).toMatchObject({ status: 402, body: { x402Version: 1 } });
   expect(answer.headers.get("payment-response")).toBeNull();
@@ -13,7 +13,7 @@ export function expectPaymentRequired(answer: Answer): string {
   return String(answer.body.error);
 }
 
-/** A problem from the catalogue, in RFC 9457 form; of the payment it says that its settlement is pending, or nothing. */
+/** Expects a problem from the catalog in RFC 9457 form, with a pending settlement if its detail reports one. */
 export function expectProblem(answer: Answer, status: number, code: string): void {
   expect({ status: answer.status, ...answer.body }).toMatchObject({
     status,
@@ -24,7 +24,7 @@ export function expectProblem(answer: Answer, status: number, code: string): voi
   expect(answer.headers.get("content-type")).toBe("application/problem+json");
   const isPending =
     code === "payment_pending" && /not settled yet|cannot currently tell/.test(String(answer.body.detail));
-  const said = answer.headers.get("payment-response");
+  const settlement = answer.headers.get("payment-response");
   const pending = {
     success: false,
     errorReason: "settlement_pending",
@@ -33,13 +33,13 @@ export function expectProblem(answer: Answer, status: number, code: string): voi
     network: expect.any(String),
     payer: expect.stringMatching(/^0x[0-9a-f]{40}$/),
   };
-  expect(said && decodePaymentResponseHeader(said)).toEqual(isPending ? pending : null);
+  expect(settlement && decodePaymentResponseHeader(settlement)).toEqual(isPending ? pending : null);
 }
 
 const DUMP =
   "SELECT payment::text AS row FROM payment UNION ALL SELECT relay::text FROM relay UNION ALL SELECT certificate::text FROM certificate";
 
-/** No answer, log line or database row contains r or s of anything signed in this file. */
+/** Expects that no response, log line, or database row contains r or s of any signature made in this file. */
 export async function expectNoSignatureAnywhere(service: TestService): Promise<void> {
   const rows = await withClient(service.database.ownerUrl, async (client) =>
     (await client.query<{ row: string }>(DUMP)).rows.map(({ row }) => row),
@@ -56,6 +56,6 @@ export async function expectNoSignatureAnywhere(service: TestService): Promise<v
   expect(leaks).toEqual([]);
 }
 
-/** The text in lower case, with its base64 words decoded too. */
+/** The text in lower case, with its base64 words also decoded. */
 const decoded = (text: string): string =>
   `${text}${(text.match(/[A-Za-z0-9+/=]{64,}/g) ?? []).map((word) => Buffer.from(word, "base64").toString("latin1")).join("")}`.toLowerCase();

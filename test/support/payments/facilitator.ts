@@ -7,22 +7,22 @@ import { serveHttp } from "../http-server.ts";
 import { broadcast } from "./on-chain.ts";
 import type { Signed } from "./signing.ts";
 
-/** What a facilitator does with a payment it was asked to settle. */
+/** A facilitator's handling of a payment that it should settle. */
 export type Conduct = (signed: Signed, answer: ServerResponse) => unknown;
 
-/** In every dishonest answer: it must never show up anywhere. */
+/** A marker in every dishonest response. It must never appear anywhere. */
 export const LIAR = "words-of-a-liar";
 
-/** A facilitator over HTTP, honest unless told otherwise for a payment. */
+/** A facilitator over HTTP that is honest unless a test changes its conduct for a payment. */
 export interface TestFacilitator {
   readonly url: string;
-  /** How often it received each authorization, by nonce. */
+  /** The number of times that it received each authorization, by nonce. */
   readonly handed: ReadonlyMap<Hex, number>;
-  /** The last request that it received, and its headers. */
+  /** The last request that it received, with its headers. */
   readonly asked: () => { readonly body: SettleRequest; readonly headers: IncomingHttpHeaders };
-  /** What it does with this payment from now on. */
+  /** Sets its conduct for this payment. */
   readonly treat: (signed: Signed, conduct: Conduct) => void;
-  /** Broadcasts, one transaction after the other, for any caller. */
+  /** Broadcasts for any caller, one transaction after the other. */
   readonly settle: (signed: Signed) => Promise<Hex>;
   readonly stop: () => void;
 }

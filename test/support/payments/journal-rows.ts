@@ -8,7 +8,7 @@ import { NETWORKS } from "../../../api/platform/networks.ts";
 import { binary } from "../service/database.ts";
 import { PAY_TO } from "../service/environment.ts";
 
-/** Payments as they enter the journal, and every change a run can want to make to one. */
+/** Payments as they enter the journal, and every possible change to one. */
 
 export const hex = (length: number) => `0x${randomBytes(length).toString("hex")}` as const;
 
@@ -56,7 +56,7 @@ export const PATHS: Record<State, readonly Change[]> = {
   void: [WRITES.refuse],
 };
 
-/** Makes a change under a token; returns how many rows it changed. */
+/** Makes a change under a token. Returns the number of changed rows. */
 export async function apply(
   by: Journal,
   { token, ...payment }: NewPayment & { readonly token: string },
@@ -67,18 +67,21 @@ export async function apply(
   const completion = answered(jsonAnswer({}));
   return (await by.complete(key, token, { completion, settlement: change.settlement })) === null ? 0 : 1;
 }
-/** The write before the signature leaves the process: what finishes the payment is stored with it. */
+/**
+ * Returns whether this is the write before the signature leaves the process, which also stores everything that finishes
+ * the payment.
+ */
 export const isLeaving = ({ from, to }: Write): boolean => to === "settling" && from.includes("received");
 
-/** How many rows of each kind, made in one statement each. */
+/** The number of rows of each kind, each inserted by one statement. */
 export interface Filling {
-  /** Paid, answered and final: over. */
+  /** Paid, answered, and final. */
   readonly finished?: number;
-  /** Signed baits: answered, never submitted, and kept until they expire. */
+  /** Signed baits, which were answered, never submitted, and are kept until they expire. */
   readonly baits?: number;
-  /** Submitted long ago, and nothing has come of it. */
+  /** Submitted long ago without a result. */
   readonly stuck?: number;
-  /** Refused, their windows long over. */
+  /** Refused, with windows that ended long ago. */
   readonly refused?: number;
 }
 
@@ -103,10 +106,10 @@ const fill = (kind: keyof Filling, from: number, rows: number): string => `
     now() - interval '1 day', now() - interval '1 day', now(), 1, 'null', ${KINDS[kind]}
   FROM generate_series(${from}, ${from + rows - 1}) n`;
 
-/** Refused payments whose windows were over two hours ago. */
+/** Refused payments whose windows ended two hours ago. */
 export const refusedRows = (rows: number): string => fill("refused", 1, rows);
 
-/** Fills an empty journal; its big indexes are made afterwards, as a restore would. */
+/** Fills an empty journal. Its large indexes are created afterwards, as in a restore. */
 export async function fillJournal(owner: pg.Client, filling: Filling): Promise<void> {
   await owner.query(`ALTER TABLE payment DROP CONSTRAINT payment_pkey; DROP INDEX payment_tx, payment_purchases`);
   let from = 1;
@@ -120,11 +123,11 @@ export async function fillJournal(owner: pg.Client, filling: Filling): Promise<v
   await owner.query("VACUUM (ANALYZE) payment");
 }
 
-/** A payment in the journal, as a run would have left it. */
+/** A payment in the journal, as if left by a run. */
 export interface KeptPayment {
   readonly payer: `0x${string}`;
   readonly receivedAt: Date;
-  /** `bait`: answered and never submitted. */
+  /** `bait` is answered and never submitted. */
   readonly state: "received" | "settling" | "settled" | "fulfilled" | "reversed" | "bait";
   readonly network?: keyof typeof NETWORKS;
   readonly route?: string;
@@ -146,7 +149,7 @@ const KEPT_STATES: Partial<Record<KeptPayment["state"], string>> = { reversed: "
 
 const bytea = (hex: string): string => `\\x${binary(hex as `0x${string}`).toString("hex")}`;
 
-/** Adds payments, each settled by the transaction of its place: the first has 0x00…01. */
+/** Adds payments. Each is settled by the transaction of its index, starting with 0x00…01. */
 export async function keepPayments(owner: pg.ClientBase | pg.Pool, payments: readonly KeptPayment[]): Promise<void> {
   const rows = payments.map((payment, place) => {
     const { payer, receivedAt, state, network = "eip155:8453", route = "test.basic", paymentId, answer = {} } = payment;

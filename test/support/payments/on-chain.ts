@@ -23,12 +23,12 @@ const EVENTS = parseAbi([
 
 interface Sender {
   readonly account?: LocalAccount;
-  /** Set where an estimate would fail. */
+  /** Needed where an estimate would fail. */
   readonly gas?: bigint;
 }
 
 /**
- * Sends a signed authorization to USDC, as any stranger who obtained it may, and waits until it is mined, whatever the
+ * Sends a signed authorization to USDC, as any stranger who obtained it may, and waits until it is mined with any
  * result.
  */
 export async function submit(chain: TestChain, { authorization, signature }: Signed, by: Sender = {}) {
@@ -44,7 +44,7 @@ export async function submit(chain: TestChain, { authorization, signature }: Sig
   return chain.client.waitForTransactionReceipt({ hash });
 }
 
-/** Likewise, where it has to succeed; returns the transaction's hash. */
+/** Does the same and expects success. Returns the transaction's hash. */
 export async function broadcast(chain: TestChain, signed: Signed): Promise<Hex> {
   const { status, transactionHash } = await submit(chain, signed);
   expect(status).toBe("success");
@@ -76,7 +76,7 @@ export async function cancellationOf(chain: TestChain, payer: LocalAccount, { au
   });
 }
 
-/** What the chain shows this account paid the service by authorization; never read from our own database. */
+/** This account's payments to the service by authorization, read from the chain and never from our database. */
 export async function settlements(chain: TestChain, payer: Address, payTo: Address = PAY_TO) {
   const logs = await chain.client.getLogs({
     address: chain.network.usdc.address,
@@ -104,7 +104,7 @@ export async function chargedOnce(chain: TestChain, { authorization }: Signed, p
   expect(found).toMatchObject([{ nonce: authorization.nonce, value: authorization.value }]);
 }
 
-/** A settled payment, as any reader of the chain can rebuild it from the transaction that settled it. */
+/** A settled payment, rebuilt from the transaction that settled it, as any reader of the chain can. */
 export async function readFromChain(chain: TestChain, payer: Address, amount: bigint): Promise<Signed> {
   const [settlement] = (await settlements(chain, payer)).filter(({ value }) => value === amount);
   const { input } = await chain.client.getTransaction({ hash: settlement?.transaction as Hex });
@@ -122,7 +122,7 @@ const SUBMITTED = parseAbi([
 
 const { usdc } = NETWORKS["eip155:8453"];
 
-/** A payment by authorization as the current chain's logs show it. */
+/** A payment by authorization in the current chain's logs. */
 export interface ChainPayment {
   readonly from: Address;
   readonly to: Address;
@@ -131,7 +131,7 @@ export interface ChainPayment {
   readonly block: number;
 }
 
-/** Everything the chain shows, recounted without the service's own reader or index. */
+/** Every payment on the chain, counted without the service's own reader or index. */
 export async function paymentsOnChain({
   chain,
 }: {

@@ -6,7 +6,7 @@ import { suite } from "../../../api/certificates/kinds/suite.ts";
 import { DEMO_PRICE } from "../../../api/escrow/demo/sell-espresso.ts";
 import { SCORE_PRICES } from "../../../api/score/request.ts";
 
-/** What each product costs, from its own table: no test spells a price. */
+/** The products' prices from their own table, so no test repeats a price. */
 export const PRICES = {
   basic: basic.price,
   suite: suite.price,

@@ -18,17 +18,17 @@ import { freshDatabase } from "../service/database.ts";
 import { PAY_TO } from "../service/environment.ts";
 import { BASE, type Signed } from "./signing.ts";
 
-/** A relayer on its own, with a key of its own, whose passes and time the test makes. */
+/** A relayer with its own key. The test controls its passes and its time. */
 export interface Relaying {
   readonly relayer: Relayer;
   readonly pool: pg.Pool;
-  /** What has been counted, in all processes. */
+  /** The counted events of all processes. */
   readonly counted: { readonly mined: readonly MinedTransaction[]; readonly replaced: number };
   /** Everything stored, by nonce. */
   readonly rows: () => Promise<readonly Relayed[]>;
-  /** Another process with the same key, which has read nothing yet. */
+  /** Another process with the same key that has not read anything yet. */
   readonly another: () => Relayer;
-  /** One pass of the upkeep, once everything has become so many seconds older. */
+  /** Ages everything by these seconds and runs one pass of the upkeep. */
   readonly tendAfter: (seconds: number, by?: Relayer) => Promise<void>;
   readonly stop: () => Promise<void>;
 }
@@ -101,15 +101,15 @@ interface Plan {
   readonly policy?: Partial<BatchPolicy>;
 }
 
-/** What a process settles its payments with. */
+/** The parts with which a process settles its payments. */
 export interface Settling {
   readonly batching: Batching;
-  /** What it has told the operator: batches that set out, and whether there may be any. */
+  /** The reported batches, and whether batches are possible. */
   readonly sent: readonly SentBatch[];
   readonly isOn: readonly boolean[];
 }
 
-/** A full batch goes at once, and one that is not full does not go while another is under way. */
+/** Sends a full batch immediately, and a partial one only when no other is pending. */
 export function startBatching({ rpcUrl, relayer, policy }: Plan): Settling {
   const sent: SentBatch[] = [];
   const isOn: boolean[] = [];

@@ -2,7 +2,7 @@ import { decodePaymentRequiredHeader } from "@x402/core/http";
 import type { PaymentRequired } from "@x402/core/types";
 import { BASE, type Signed, witnessed } from "./signing.ts";
 
-/** The answer, its body as text and, if it is JSON, parsed. */
+/** A response with its body as text and, if it is JSON, parsed. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -34,7 +34,10 @@ export const acceptedOf = ({ authorization }: Signed) => ({
   extra: { name: BASE.usdc.name, version: "2" },
 });
 
-/** The headers of a version 2 payment. `accepted` overrides what the client claims, `id` is its payment identifier. */
+/**
+ * The headers of a version 2 payment. `accepted` overrides the terms that the client claims, and `id` is its payment
+ * identifier.
+ */
 export function v2(
   signed: Signed,
   { accepted = {}, id }: { accepted?: Partial<ReturnType<typeof acceptedOf>>; id?: unknown } = {},

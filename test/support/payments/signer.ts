@@ -2,17 +2,17 @@ import { text } from "node:stream/consumers";
 import type { Hex, LocalAccount } from "viem";
 import { serveHttp } from "../http-server.ts";
 
-/** What signers call the same: nodes, Web3Signer, and clef. */
+/** The different method names of nodes, Web3Signer, and clef. */
 export const DIALECTS = {
   node: { transaction: "eth_signTransaction", typedData: "eth_signTypedData_v4" },
   web3signer: { transaction: "eth_signTransaction", typedData: "eth_signTypedData" },
   clef: { transaction: "account_signTransaction", typedData: "account_signTypedData" },
 } as const;
 
-/** A signer that signs what it is asked for, with every fault that a signer can have. Real signers are in the slow tests. */
+/** A signer that signs every request, with every fault that a signer can have. Real signers are in the slow tests. */
 export async function startSigner(accounts: readonly LocalAccount[], dialect: keyof typeof DIALECTS = "node") {
   const state = {
-    /** Null: honest. What it does otherwise with the result that it would have returned. */
+    /** Replaces the result of a signature. Null if the signer is honest. */
     fault: null as ((result: Hex) => unknown) | null,
     isDown: false,
     asked: 0,

@@ -30,14 +30,16 @@ export interface Signed {
 
 export const unixNow = (): bigint => BigInt(Math.floor(Date.now() / 1000));
 
-/** A new account with 10 USDC, or the amount the test says. */
+/** A new account with 10 USDC, or with this amount. */
 export async function newPayer(chain: TestChain, atomic = 10_000_000n): Promise<LocalAccount> {
   const account = privateKeyToAccount(generatePrivateKey());
   if (atomic > 0n) await chain.fund(account.address, atomic);
   return account;
 }
 
-/** Signs a payment of the basic test's price to the service, valid for two minutes; any field can be overridden. */
+/**
+ * Signs a payment of the basic test's price to the service that is valid for two minutes. Any field can be overridden.
+ */
 export async function signPayment(
   account: LocalAccount,
   fields: Partial<Authorization> = {},
@@ -57,7 +59,7 @@ export async function signPayment(
   return { authorization, signature };
 }
 
-/** The same account's other signature over the same digest, which Circle's contract rejects. */
+/** The account's other valid signature over the same digest, which Circle's contract rejects. */
 export function highS(signature: Hex): Hex {
   const s = ORDER - BigInt(`0x${signature.slice(66, 130)}`);
   return `${signature.slice(0, 66)}${s.toString(16).padStart(64, "0")}${signature.endsWith("1b") ? "1c" : "1b"}` as Hex;
@@ -82,7 +84,7 @@ const TYPES = {
 
 export const randomNonce = (): Hex => toHex(crypto.getRandomValues(new Uint8Array(32)));
 
-/** An authorization with a fresh nonce and no expiry, unless `fields` say otherwise. */
+/** An authorization with a fresh nonce and no expiry. `fields` override its members. */
 export const authorization = (
   fields: Pick<Authorization, "from" | "to" | "value"> & Partial<Authorization>,
 ): Authorization => ({ validAfter: 0n, validBefore: maxUint256, nonce: randomNonce(), ...fields });
@@ -102,7 +104,7 @@ const signAs =
     signer.signTypedData({ domain: usdcDomain(network), types: TYPES, primaryType, message });
 
 export const signAuthorization = signAs("TransferWithAuthorization");
-/** Only the payee can submit it. */
+/** Only the payee can submit this kind. */
 export const signReceiveAuthorization = signAs("ReceiveWithAuthorization");
 
 export const signCancellation = (
@@ -113,8 +115,8 @@ export const signCancellation = (
   signer.signTypedData({ domain: usdcDomain(network), types: TYPES, primaryType: "CancelAuthorization", message });
 
 /**
- * Everything the current test file signed and received, to prove that no signature ever leaks. The files of one worker
- * share it one after the other.
+ * Everything that the current test file signed and received, to prove that no signature leaks. The files of one worker
+ * share it one after another.
  */
 export const witnessed: { readonly signatures: Hex[]; readonly answers: string[] } = { signatures: [], answers: [] };
 

@@ -27,23 +27,23 @@ export async function deployWallet(chain: Pick<UsdcChain, "client">, owner: Addr
   return { address: contractAddress };
 }
 
-/** What tells a wallet that it is not being simulated: machine code that leaves one number, not zero when it is mined. */
+/**
+ * Signs by which a wallet can tell that it is not being simulated. The code leaves one number, which is zero only in a
+ * simulation.
+ */
 export const SIGNS = {
   "transactions have a gas price, simulations none": "0x3a",
   "transactions have an origin, simulations none": "0x32",
   "a flag in its storage is set in between": "0x600054",
 } as const satisfies Record<string, Hex>;
 
-/** Its origin is this account. */
+/** Code that leaves whether the origin is this account. */
 export const originIs = (account: Hex): Hex => concat(["0x73", account, "0x3214"]);
 
-/** It has less gas left than this. */
+/** Code that leaves whether less gas than this remains. */
 export const gasBelow = (gas: number): Hex => concat(["0x63", pad(numberToHex(gas), { size: 4 }), "0x5a10"]);
 
-/**
- * An ERC-1271 wallet in machine code that takes every signature, until the sign shows: then it burns whatever gas it is
- * given.
- */
+/** The code of an ERC-1271 wallet that accepts every signature until the sign appears, and then burns all its gas. */
 export function burningOn(sign: Hex): Hex {
   const answer = concat(["0x7f", "0x1626ba7e", `0x${"00".repeat(28)}`, "0x60005260206000f3"]);
   const size = (code: Hex) => (code.length - 2) / 2;
@@ -52,12 +52,12 @@ export function burningOn(sign: Hex): Hex {
   return concat([sign, "0x60", burn, "0x57", answer, "0x5b60", burn, "0x56"]);
 }
 
-/** Slot 0, set: the flag. */
+/** The flag is storage slot 0. */
 export const FLAG = { index: pad("0x0"), value: pad("0x1") } as const;
 
-/** A wallet that takes every signature after so many rounds of a loop, of about 60 gas each. */
+/** The code of a wallet that accepts every signature after this number of loops of about 60 gas each. */
 export function thinking(rounds: number): Hex {
   const answer = concat(["0x7f", "0x1626ba7e", `0x${"00".repeat(28)}`, "0x60005260206000f3"]);
-  // PUSH2 rounds; JUMPDEST; the hash of nothing, dropped; one less; back while rounds are left
+  // PUSH2 rounds; JUMPDEST; hash of zero bytes, dropped; decrement; jump back while rounds remain
   return concat(["0x61", numberToHex(rounds, { size: 2 }), "0x5b6000600020506001900380600357", "0x50", answer]);
 }

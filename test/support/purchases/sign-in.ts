@@ -2,10 +2,10 @@ import { createSIWxMessage, encodeSIWxHeader, type SIWxPayload } from "@x402/ext
 import { type Hex, hashMessage, type LocalAccount, numberToHex, parseSignature, serializeSignature } from "viem";
 import { type Answer, challengeOf, send } from "../payments/requests.ts";
 
-/** What a wallet is asked to sign, with the chain it signs for. */
+/** The challenge for a wallet's signature, with its chain. */
 export type SignInChallenge = Parameters<typeof createSIWxMessage>[0];
 
-/** Who signs messages; a smart wallet's owner signs for an address that is not its own. */
+/** A signer of messages. A smart wallet's owner signs for another address than its own. */
 export type Signatory = Pick<LocalAccount, "address" | "signMessage">;
 
 export const purchasesUrl = (service: string, query: Readonly<Record<string, string>> = {}): string =>
@@ -26,7 +26,7 @@ interface Extension {
   readonly supportedChains: readonly { readonly chainId: string; readonly type: "eip191" }[];
 }
 
-/** Signs a challenge as it stands, with the stock library's text. */
+/** Signs a challenge unchanged, with the stock library's text. */
 export async function signed(
   { address, signMessage }: Signatory,
   challenge: SignInChallenge,
@@ -35,13 +35,13 @@ export async function signed(
   return { ...challenge, address, signature };
 }
 
-/** Sends a sign-in: a payload, or any header. */
+/** Sends a sign-in as a payload or as any header. */
 export const present = (url: string, signIn: SIWxPayload | string, headers = {}): Promise<Answer> =>
   send(url, {
     headers: { ...headers, "SIGN-IN-WITH-X": typeof signIn === "string" ? signIn : encodeSIWxHeader(signIn) },
   });
 
-/** Asks for a challenge, signs it and sends it. */
+/** Requests a challenge, signs it, and sends it. */
 export async function signInAt(url: string, wallet: Signatory, headers = {}): Promise<Answer> {
   return present(url, await signed(wallet, challengeIn(await send(url))), headers);
 }
@@ -64,13 +64,13 @@ export interface PurchasePage {
   readonly next: string | null;
 }
 
-/** The page in an answer; fails unless it is one. */
+/** The page in a response. @throws if it has none */
 export function pageIn({ status, text, body }: Answer): PurchasePage {
   if (status !== 200) throw new Error(`no page: ${status} ${text}`);
   return body as unknown as PurchasePage;
 }
 
-/** Every purchase of a wallet, page by page, each with a sign-in of its own. */
+/** Every purchase of a wallet, page by page, with a new sign-in for each page. */
 export async function allPurchases(url: string, wallet: Signatory): Promise<readonly PurchasePage[]> {
   const pages: PurchasePage[] = [];
   for (let next: string | null = url; next !== null; next = pages.at(-1)?.next ?? null)
@@ -78,7 +78,9 @@ export async function allPurchases(url: string, wallet: Signatory): Promise<read
   return pages;
 }
 
-/** What an attacker has: a challenge of ours, a wallet with purchases that signs what it is shown, and one without. */
+/**
+ * The attacker's means: one of our challenges, a wallet with purchases that signs anything, and one without purchases.
+ */
 interface Hand {
   readonly challenge: SignInChallenge;
   readonly victim: Signatory;
@@ -87,12 +89,12 @@ interface Hand {
 
 type Make = (hand: Hand) => Promise<SIWxPayload>;
 
-/** With the code of its refusal, without the prefix that all of them have. */
+/** The code of the refusal is without its common prefix. */
 type Attack = readonly [name: string, make: Make, code: string];
 
 const MINUTES = 60_000;
 
-/** Sign-ins that show nothing, each from a fresh challenge. */
+/** Invalid sign-ins, each from a new challenge. */
 export const attacksOn = (service: string): readonly Attack[] => [
   ...changedOn(service).map(([name, change, code]): Attack => [name, signedAs(change), code]),
   ...FORGED.map(([name, make]): Attack => [name, make, "signature"]),
@@ -100,7 +102,7 @@ export const attacksOn = (service: string): readonly Attack[] => [
 
 type Change = (own: SignInChallenge) => object;
 
-/** The victim signs exactly what is sent. */
+/** The victim signs exactly the sent text. */
 const signedAs =
   (change: Change): Make =>
   ({ challenge, victim }) =>
@@ -116,7 +118,7 @@ const changedOn = (service: string): readonly (readonly [string, Change, string]
   ["another path of ours", () => ({ uri: `${service}/test/basic` }), "uri_mismatch"],
   ["another chain", () => ({ chainId: "eip155:1" }), "chain_id"],
   ["another chain of ours", () => ({ chainId: "eip155:84532" }), "chain_id"],
-  ["a nonce that nobody issued", () => ({ nonce: "a".repeat(68) }), "nonce"],
+  ["a nonce that was not issued", () => ({ nonce: "a".repeat(68) }), "nonce"],
   ["a nonce with another proof", ({ nonce }) => ({ nonce: flipped(nonce) }), "nonce"],
   ["a nonce in capitals", ({ nonce }) => ({ nonce: nonce.toUpperCase() }), "nonce"],
   ["a nonce with an earlier time", ({ nonce }) => ({ nonce: `00${nonce.slice(2)}` }), "nonce"],
@@ -132,7 +134,7 @@ const changedOn = (service: string): readonly (readonly [string, Change, string]
   ["no resources", () => ({ resources: undefined }), "resources"],
 ];
 
-/** The victim signs one thing, and another is claimed. */
+/** The victim signs one text, and another one is claimed. */
 const misquoted =
   (change: Partial<SignInChallenge>): Make =>
   async ({ challenge, victim }) => {
@@ -140,7 +142,7 @@ const misquoted =
     return { ...challenge, address: victim.address, signature };
   };
 
-/** The victim signs the right text, and its signature comes in a form that Circle's USDC does not take either. */
+/** The victim signs the correct text, and its signature is sent in a form that Circle's USDC does not accept either. */
 const rewritten =
   (change: (signature: Hex) => string): Make =>
   async ({ challenge, victim }) => {
@@ -148,7 +150,7 @@ const rewritten =
     return { ...rest, signature: change(signature as Hex) };
   };
 
-/** The victim signs the text with a change that nobody sees. */
+/** The victim signs the text with an invisible change. */
 const respelled =
   (change: (text: string) => string): Make =>
   async ({ challenge, victim }) => {
@@ -166,11 +168,11 @@ function mirrored(signature: Hex): string {
 
 const FORGED: readonly (readonly [string, Make])[] = [
   [
-    "the victim's address and one's own signature",
+    "the victim's address and the attacker's signature",
     async ({ challenge, victim, self }) => ({ ...(await signed(self, challenge)), address: victim.address }),
   ],
   [
-    "the victim's text and one's own signature",
+    "the victim's text and the attacker's signature",
     async ({ challenge, victim: { address }, self }) => {
       const signature = await self.signMessage({ message: createSIWxMessage(challenge, address) });
       return { ...challenge, address, signature };
@@ -185,7 +187,7 @@ const FORGED: readonly (readonly [string, Make])[] = [
   ],
   ["the victim's signature with its s in the upper half", rewritten(mirrored)],
   ["the victim's signature and one more byte", rewritten((one) => `${one}00`)],
-  ["what the victim signed with line ends of Windows", respelled((text) => text.replaceAll("\n", "\r\n"))],
+  ["what the victim signed with Windows line endings", respelled((text) => text.replaceAll("\n", "\r\n"))],
   ["what the victim signed with one more line", respelled((text) => `${text}\n`)],
   [
     "what the victim signed with its address in lower case",
@@ -199,7 +201,7 @@ const FORGED: readonly (readonly [string, Make])[] = [
     },
   ],
   [
-    "the victim's signature in a wrapping without a factory (ERC-6492)",
+    "the victim's signature in a wrapper without a factory (ERC-6492)",
     async ({ challenge, victim }) => {
       const { signature, ...rest } = await signed(victim, challenge);
       return { ...rest, signature: `${signature}${"6492".repeat(16)}` };

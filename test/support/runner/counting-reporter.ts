@@ -3,11 +3,11 @@ import type { ReportedHookContext, Reporter, SerializedError, TestCase, TestModu
 const SILENT_MS = 20_000;
 
 /**
- * Ends the run's output with one plain machine-readable line: `12 passed, 0 failed`. Until then it names every 20 seconds
- * what has been running for as long: a test, a hook, or a file that loads.
+ * Ends the run's output with one machine-readable line: `12 passed, 0 failed`. Until then it names every 20 seconds
+ * each test, hook, or loading file that has been running for as long.
  */
 export default class CountingReporter implements Reporter {
-  /** What runs, with the time when it began. */
+  /** The running entities with their start times. */
   readonly #running = new Map<string, number>();
 
   onInit(): void {

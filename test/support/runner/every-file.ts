@@ -4,11 +4,11 @@ import { expectDescribed, heldFetch } from "../openapi/answers.ts";
 import { forgetWitnessed } from "../payments/signing.ts";
 import { printProblemsOfFailedTests } from "../service/problems.ts";
 
-// Vitest's setup for every file that may start a service: each answer must match the service's OpenAPI document.
+// Vitest's setup for every file that may start a service. Each response must match the service's OpenAPI document.
 globalThis.fetch = heldFetch;
 await endLeftovers();
 printProblemsOfFailedTests();
-// The first hook is the last to run.
+// The first registered hook runs last.
 afterAll(endLeftovers);
 afterEach(expectDescribed);
 afterAll(expectDescribed);

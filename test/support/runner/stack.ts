@@ -24,17 +24,17 @@ import type { TestDatabase } from "../service/database.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** The migrated database that every test's own is copied from. Nothing may connect to it. */
+    /** The migrated database that every test's own is copied from. It must have no connections. */
     readonly templateDatabase: TestDatabase;
     /** One prepared state file per chain id, for anvil's `--load-state`. */
     readonly chainStates: Readonly<Record<number, string>>;
     readonly programs: Programs;
-    /** Whether the chains that stand for Base behave like it and its providers. */
+    /** Whether the chains in place of Base behave like it and its providers. */
     readonly likeBase: boolean;
   }
 }
 
-/** Hundreds of databases would keep autovacuum at work all the time. */
+/** Hundreds of databases would keep autovacuum busy all the time. */
 const UNSAFE_AND_FAST = [
   ...["fsync=off", "synchronous_commit=off", "full_page_writes=off"],
   ...["autovacuum=off", "max_connections=400"],
@@ -48,7 +48,7 @@ const MEMORY = "/dev/shm";
 const ROOM_BYTES = 16 * 2 ** 30;
 
 const STACK = Symbol.for("trust-test-stack");
-/** What a run has started. Not a variable of this file, which each project loads for itself. */
+/** The stack of the run. It is global, because each project loads this file separately. */
 const run = globalThis as { [STACK]?: Promise<Stack> };
 
 interface Stack {
@@ -69,9 +69,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return stop;
 }
 
-/**
- * One PostgreSQL for the run, and the local chains' initial state, in a folder that is removed afterwards.
- */
+/** One PostgreSQL for the run, and the local chains' initial state, in a folder that is removed afterwards. */
 async function startStack(): Promise<Stack> {
   removeLeftovers();
   const folder = mkdtempSync(join(roomiest(), `${PREFIX}${process.pid}-`));
@@ -85,7 +83,7 @@ async function startStack(): Promise<Stack> {
   ]);
   let stopping: Promise<void> | null = null;
   const stop = () => {
-    // Not at once: it takes a quarter of a minute, in which Vitest has to hear that its workers have ended.
+    // Stops in the background, because it takes 15 seconds, in which Vitest must learn that its workers have ended.
     stopping ??= postgres.stop().then(() => rm(folder, { recursive: true, force: true }));
     return stopping;
   };
@@ -100,14 +98,16 @@ async function startStack(): Promise<Stack> {
   return { templateDatabase: { ownerUrl, apiUrl, indexerUrl }, chainStates, programs, stop };
 }
 
-/** In memory, if there is enough: a database is 550 files, and on a disk each copy takes ten times the processor. */
+/**
+ * The folder is in memory if there is enough. A database is 550 files, and on a disk each copy takes ten times as long.
+ */
 function roomiest(): string {
   if (!existsSync(MEMORY)) return tmpdir();
   const { bavail, bsize } = statfsSync(MEMORY);
   return Math.min(bavail * bsize, process.availableMemory()) >= ROOM_BYTES ? MEMORY : tmpdir();
 }
 
-/** A killed run has left its folder, and nothing else. */
+/** Removes the folders of killed runs. */
 function removeLeftovers(): void {
   for (const home of [MEMORY, tmpdir()].filter(existsSync))
     for (const name of readdirSync(home)) {
@@ -116,7 +116,7 @@ function removeLeftovers(): void {
       try {
         rmSync(join(home, name), { recursive: true, force: true });
       } catch {
-        // Another user's.
+        // The folder belongs to another user.
       }
     }
 }
@@ -138,10 +138,10 @@ async function prepareChains(folder: string, built: Promise<void>): Promise<Reco
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const OWN = ["api/", "indexer/", "scripts/"].map((folder) => join(ROOT, folder));
-/** Each of the same name in every run, so that what Node has compiled of it is found again. */
+/** The folder is the same in every run, so that Node's compile cache applies. */
 const BUNDLES = join(ROOT, "node_modules/.cache/test");
 
-/** The paths of programs in one file each, inside node_modules, from where native packages are found. */
+/** The paths of programs, each bundled into one file inside node_modules, where native packages are found. */
 export interface Programs {
   /** `api/main.ts`. */
   readonly api: string;
@@ -149,7 +149,7 @@ export interface Programs {
   readonly indexer: string;
 }
 
-/** A file beside the code is still found, from the place where the code was. */
+/** Keeps `import.meta.url` of the original file, so that files next to it are found. */
 const ownUrls: Plugin = {
   name: "own-urls",
   setup({ onLoad }) {
@@ -165,8 +165,8 @@ const ownUrls: Plugin = {
 };
 
 /**
- * Programs that tests kill and restart, with their packages in one file each: they start in half the processor time, most of
- * which goes into finding modules, 1,900 of them in the API.
+ * Bundles the programs that tests kill and restart, with their packages, into one file each. They start in half the
+ * time, because most of it goes into resolving modules, of which the API has 1,900.
  */
 export async function bundlePrograms(): Promise<Programs> {
   const [api, indexer] = await Promise.all([
@@ -186,7 +186,7 @@ async function bundle(name: string, program: BuildOptions): Promise<string> {
     format: "esm",
     target: "node24",
     external: ["@resvg/resvg-js", "pg-native", "pg-query-emscripten", "@duckdb/*", "bufferutil", "utf-8-validate"],
-    // CommonJS packages load what Node brings along by `require`.
+    // CommonJS packages load Node's built-in modules by `require`.
     banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
     logLevel: "warning",
   });

@@ -4,7 +4,7 @@ import { encodePaymentRequiredHeader } from "@x402/core/http";
 import type { NetworkFacts } from "../../../api/platform/networks.ts";
 import { forFile } from "../for-file.ts";
 
-/** A name that has an address of each version of IP, both of this machine. */
+/** A name with an IPv4 and an IPv6 address, both of this machine. */
 const NAME = "both.test";
 export const lookupBoth: LookupFunction = (_, { all, family }, found) => {
   const addresses = [
@@ -16,8 +16,8 @@ export const lookupBoth: LookupFunction = (_, { all, family }, found) => {
 };
 
 /**
- * A door that quotes `amounts` in atomic USDC, by the version of IP that the request came over. It sells nothing.
- * @returns its URL under a name with both; null where this machine has no IPv6
+ * A server that quotes `amounts` in atomic USDC, by the IP version of the request. It sells nothing. @returns its URL
+ * under a name with both addresses, or null if this machine has no IPv6
  */
 export async function openDoor(
   network: NetworkFacts,

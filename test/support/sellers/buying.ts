@@ -4,19 +4,19 @@ import { type Answer, post, send, v2 } from "../payments/requests.ts";
 import { type Signed, signPayment } from "../payments/signing.ts";
 import { waitUntil } from "../wait-until.ts";
 
-/** What pays in the exams of tests. */
+/** The account that pays in the tests' exams. */
 export const EXAM_KEY = `0x${"e8".repeat(32)}` as const;
 
 const JSON_BODY = { "content-type": "application/json" };
 
-/** What `GET /test/seller` says of a seller, and of a wallet that is to buy its exam. */
+/** The report of `GET /test/seller` on a seller, and on a wallet that wants to buy its exam. */
 export const looked = async (service: string, url: string, wallet?: string): Promise<Record<string, unknown>> => {
   const query = new URLSearchParams({ url, ...(wallet !== undefined && { wallet }) });
   const { body } = await send(`${service}/test/seller?${query}`);
   return body.seller as Record<string, unknown>;
 };
 
-/** The line that lets the wallet buy exams of the whole origin. */
+/** The consent line with which the wallet may buy exams of the whole origin. */
 export async function lineFor(
   service: string,
   url: string,
@@ -32,7 +32,7 @@ export interface Bought {
   readonly again: () => Promise<Answer>;
 }
 
-/** Asks without a payment, as every buyer does, then pays. */
+/** Requests without a payment first, as every buyer does, and then pays. */
 export async function buyExam(service: string, payer: LocalAccount, order: Record<string, unknown>): Promise<Bought> {
   const body = JSON.stringify(order);
   await post(`${service}/test/seller`, JSON_BODY, body);
@@ -41,7 +41,7 @@ export async function buyExam(service: string, payer: LocalAccount, order: Recor
   return { answer: await again(), signed, again };
 }
 
-/** The record, once it has ended. */
+/** The exam's record after its end. */
 export async function ended(service: string, id: unknown): Promise<Record<string, unknown>> {
   let record: Record<string, unknown> = {};
   const isOver = async () => {

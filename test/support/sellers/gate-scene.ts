@@ -12,20 +12,20 @@ import { startService, type TestService } from "../service/service.ts";
 import { STOCK_CLIENTS, type StockClient } from "../sessions/agents.ts";
 import { serveFacilitator } from "./stock-facilitator.ts";
 
-/** Who is paid; it has nothing before. */
+/** The shop's wallet, without a balance at the start. */
 export const SHOP = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
 export const HAIKU = { haiku: "An old silent pond" };
 
 export const VERIFIED = devAccount(1);
 export const UNTESTED = devAccount(2);
-/** A current PASS, and a current FAIL. */
+/** A wallet with a current PASS and a current FAIL. */
 export const FAILED = devAccount(3);
 
 export interface GateScene {
   readonly chain: TestChain;
   readonly service: TestService;
   readonly facilitatorUrl: string;
-  /** Of a service that does not answer. */
+  /** The URL of an unreachable service. */
   readonly closedUrl: string;
 }
 
@@ -35,7 +35,7 @@ export async function startGateScene(): Promise<GateScene> {
   const service = await forFile(startService({ chain }));
   const facilitator = await forFile(serveFacilitator(chain));
   for (const account of [VERIFIED, FAILED]) await STOCK_CLIENTS[0]?.post(`${service.url}/test/basic`, account);
-  // The client that has no price limit signs the bait.
+  // The client has no price limit, so it signs the bait.
   const client = STOCK_CLIENTS.find(({ name }) => name === "@x402/axios") as StockClient;
   const start = await client.post(`${service.url}/test/scam/start`, FAILED);
   const { url } = start.body.next as { url: string };
@@ -68,7 +68,7 @@ async function altered(payer: HDAccount, change: (payload: Payload) => Payload |
   return header(JSON.stringify({ ...rest, payload: await change(payload) }));
 }
 
-/** What the stock client signs for Permit2. */
+/** The stock client's payload for Permit2. */
 async function permit2(payer: HDAccount): Promise<Payload> {
   const { accepted } = JSON.parse(jsonOf(await payment(payer)));
   const asked = { ...accepted, extra: { ...accepted.extra, assetTransferMethod: "permit2" } };
@@ -79,7 +79,10 @@ async function permit2(payer: HDAccount): Promise<Payload> {
 
 const decoy = { from: VERIFIED.address };
 
-/** What a buyer sends, and the status for: a verified wallet, a FAIL, an untested one; and for all, without the service. */
+/**
+ * A buyer's headers, with the status for a verified wallet, a FAIL, and an untested one, and for all of them without
+ * the service.
+ */
 const FORMS: readonly (readonly [
   form: string,
   make: (payer: HDAccount) => Sent | Promise<Sent>,
@@ -97,11 +100,11 @@ const FORMS: readonly (readonly [
   ["a byte-order mark", async (payer) => header(`\ufeff${jsonOf(await payment(payer))}`), [200, 403, 403, 503]],
   ["garbage", () => ({ "PAYMENT-SIGNATURE": "garbage!" }), [402, 402, 402, 402]],
   ["base64 of broken JSON", async (payer) => header(jsonOf(await payment(payer)).slice(1)), [402, 402, 402, 402]],
-  ["JSON that is no payment", () => ({ "PAYMENT-SIGNATURE": encode([1]) }), [402, 402, 402, 402]],
+  ["JSON that is not a payment", () => ({ "PAYMENT-SIGNATURE": encode([1]) }), [402, 402, 402, 402]],
   ["no payload", (payer) => altered(payer, () => null as never), [403, 403, 403, 403]],
   ["Permit2", (payer) => altered(payer, () => permit2(payer)), [200, 403, 403, 503]],
   [
-    "a verified decoy beside Permit2",
+    "a verified decoy next to Permit2",
     (payer) => altered(payer, async () => ({ authorization: decoy, ...(await permit2(payer)) })),
     [403, 403, 403, 403],
   ],
@@ -134,7 +137,7 @@ const FORMS: readonly (readonly [
     [200, 402, 402, 503],
   ],
   [
-    "a list in place of an address",
+    "a list instead of an address",
     (payer) =>
       altered(payer, ({ authorization, ...rest }) => ({
         ...rest,
@@ -145,12 +148,12 @@ const FORMS: readonly (readonly [
 ];
 
 /**
- * Permit2's contracts are not on the tests' chains, where the stock facilitator takes its call of their empty address for a
- * settlement.
+ * Permit2's contracts are not on the tests' chains, where the stock facilitator mistakes its call of their empty
+ * address for a settlement.
  */
 const priceOf = (form: string): bigint => (form === "Permit2" ? 0n : 10_000n);
 
-/** Sends each form as each wallet to a gated shop, and to the same shop whose service does not answer. */
+/** Sends each form from each wallet to a gated shop, and to the same shop with an unreachable service. */
 export async function expectGate({ chain, service }: GateScene, open: Send, down: Send): Promise<void> {
   for (const [form, make, [verified, fail, untested, without]] of FORMS) {
     const cases = [

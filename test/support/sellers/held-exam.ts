@@ -18,14 +18,14 @@ interface Exam {
   readonly isAllowed?: (url: string) => boolean;
   readonly transport?: Transport;
   readonly ledger?: Ledger;
-  /** With money of its own; default a new one. */
+  /** A payer with money. Default: a new one. */
   readonly payer?: LocalAccount;
 }
 
-/** How much faster than the clock an exam's patience passes. */
+/** The factor by which an exam's waiting times are shortened. */
 const HASTE = 20;
 
-/** Examines a seller on a local chain with a payer of its own; pauses between retries are short. */
+/** Examines a seller on a local chain with its own payer. Pauses between retries are short. */
 export async function holdExam(
   chain: TestChain,
   { resource, other = null, isAllowed = () => true, ...parts }: Exam,
@@ -38,7 +38,7 @@ export async function holdExam(
   );
 }
 
-/** Likewise where nothing is cheap enough to be paid, so the quotes alone are looked at. */
+/** Does the same with a price ceiling below every offer, so only the quotes are examined. */
 export async function lookAt(chain: TestChain, { resource, ...parts }: Omit<Exam, "other">): Promise<ExamReport> {
   const payer = parts.payer ?? privateKeyToAccount(generatePrivateKey());
   const { payable, ...order } = await orderOf(chain, resource);
@@ -72,6 +72,6 @@ export const untrue = ({ results }: ExamReport): readonly string[] =>
     findings.filter(({ holds }) => !holds).map(({ statement }) => `${check}: ${statement}`),
   );
 
-/** The codes of what does not hold. */
+/** The codes of the findings that do not hold. */
 export const untrueCodes = ({ results }: ExamReport): readonly (string | undefined)[] =>
   results.flatMap(({ findings }) => findings.filter(({ holds }) => !holds).map(({ code }) => code));

@@ -9,7 +9,7 @@ import type { Signed } from "../payments/signing.ts";
 
 const random32 = () => `0x${randomBytes(32).toString("hex")}` as const;
 
-/** Evidence as it is kept. */
+/** Evidence as it is stored. */
 export const evidenceText = (
   exchanges: KeptEvidence["exchanges"],
   settlements: KeptEvidence["settlements"] = [],
@@ -17,7 +17,7 @@ export const evidenceText = (
 
 export const SELLERS_WALLET = `0x${"ab".repeat(20)}` as const;
 
-/** An order that the origin's own wallet paid for. */
+/** An order paid by the origin's own wallet. */
 export const sampleOrder = (over: Partial<ExamOrder> = {}): ExamOrder => ({
   id: randomBytes(16).toString("hex"),
   origin: "https://seller.example",
@@ -82,10 +82,10 @@ export async function storeExam(pool: pg.Pool, order: ExamOrder, result: NewResu
   await createExamStore(pool).complete(order.id, await storeOrder(pool, order), result);
 }
 
-/** The settlement that the seller's answer names. */
+/** The settlement in the seller's response. */
 export const NAMED = `0x${"cd".repeat(32)}`;
 
-/** A sale whose answer is a script. */
+/** A sale whose response is a script. */
 export const EXCHANGE: KeptExchange = {
   number: 1,
   request: {
@@ -119,7 +119,7 @@ const CHECKS: NewResult["checks"] = [
   { check: "binding", outcome: "not_applicable", reason: "no other paid route of this origin is known", findings: [] },
 ];
 
-/** Stores an exam that ended a minute before now. @returns its id */
+/** Stores an exam that ended a minute ago. @returns its id */
 export async function heldIn(
   pool: pg.Pool,
   order: Partial<ExamOrder> = {},
@@ -155,7 +155,7 @@ const SIGNED = `INSERT INTO seller_exam_signature (nonce, exam, run, pay_to, val
 
 const lower = (address: Address) => address.toLowerCase() as Address;
 
-/** Stores a PASS of a minute ago whose one payment really settled. @returns its id */
+/** Stores a PASS from a minute ago whose one payment really settled. @returns its id */
 export async function holdPaid(pool: pg.Pool, { origin, signed, transaction, block }: Paid): Promise<string> {
   const { nonce, from, to, value, validAfter, validBefore } = signed.authorization;
   const order = sampleOrder({ origin, url: `${origin}/haiku`, payTo: lower(to) });
@@ -170,7 +170,7 @@ const ROW = `INSERT INTO payment (chain, asset, payer, nonce, digest, signature_
   fingerprint, input, pay_to, value, version, scheme, received_at, head_block, state, tx, block_number, response, final_at, reason)
   VALUES (8453, $1, $2, $3, '\\x00', '\\x00', 0, 1, '/test/seller', '\\x00', '{}', $2, 1, 'v2', 'exact', now(), 1, $4, $3, 1, '{}', $5, $6)`;
 
-/** The journal's row of the payment that bought an exam. */
+/** Stores the journal's row of the payment that bought an exam. */
 export async function storePurchase(
   owner: pg.Client,
   { payment: { asset, payer, nonce } }: ExamOrder,

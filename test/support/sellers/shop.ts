@@ -10,7 +10,7 @@ import { type LocalServer, serveHttp } from "../http-server.ts";
 import { broadcast } from "../payments/on-chain.ts";
 import { usdcDomain } from "../payments/signing.ts";
 
-/** What a shop does wrong. */
+/** A shop's fault. */
 export type Fault =
   | "another price each time"
   | "HEAD is free"
@@ -30,23 +30,23 @@ export type Fault =
   | "never settles"
   | "sells once";
 
-/** Changes what a shop answers: whatever it does wrong on the wire. */
+/** Changes a shop's response, for any fault on the wire. */
 export type Twist = (told: Told, asked: Asked & { readonly isPaid: boolean; readonly sales: number }) => Told;
 
 const PRICE = 1_000n;
 
-/** What a test does with a shop while it is open. */
+/** A test's control over an open shop. */
 export interface Shop extends LocalServer {
-  /** Where it is paid. */
+  /** The shop's payee. */
   readonly payTo: Address;
   readonly account: LocalAccount;
-  /** Puts a line into the file of consent, to be read so many times; null takes it away. */
+  /** Puts a line into the consent file for this number of reads. Null removes it. */
   readonly place: (line: string | null, times?: number) => void;
-  /** Is waited for before each request is answered. `cut` ends the connection instead. */
+  /** Sets a hook that is awaited before each response. `cut` closes the connection instead. */
   readonly before: (
     wait: (request: { readonly isPaid: boolean; readonly path: string }) => Promise<Waited> | Waited,
   ) => void;
-  /** How many requests came, for whatever. */
+  /** The number of requests of any kind. */
   readonly requests: () => number;
 }
 
@@ -73,7 +73,10 @@ interface Presented {
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** All shops of a test send from one account: two at once would get the same nonce. */
+/**
+ * Runs one at a time, because all shops of a test send from one account and simultaneous transactions would get the
+ * same nonce.
+ */
 function inTurn<T>(work: () => Promise<T>): Promise<T> {
   const next = last.then(work);
   last = next.catch(() => undefined);
@@ -81,8 +84,8 @@ function inTurn<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * A shop that sells two routes for USDC, honest but for one fault: one payment buys one answer, which every retry of the
- * same request gets byte for byte.
+ * A shop that sells two routes for USDC, honest except for one fault. One payment buys one response, which every retry
+ * of the same request gets byte for byte.
  */
 export async function openShop(chain: TestChain, wrong: Fault | Twist | null = null): Promise<Shop> {
   const [fault, twist] = typeof wrong === "function" ? [null, wrong] : [wrong, null];
@@ -147,7 +150,7 @@ export async function openShop(chain: TestChain, wrong: Fault | Twist | null = n
     const refusal = await refusalOf(asked, presented);
     if (refusal !== null) return challenge(asked, refusal);
     const { nonce } = presented.authorization;
-    // Another copy may have come in while the signature was checked.
+    // Another copy may have arrived while the signature was checked.
     const meanwhile = sold.get(nonce);
     if (meanwhile !== undefined && fault !== "no lock") return meanwhile.answer;
     const answer = sell(asked, presented);
@@ -219,7 +222,7 @@ export async function openShop(chain: TestChain, wrong: Fault | Twist | null = n
   async function challenge({ url }: Pick<Asked, "url">, error: string): Promise<Told> {
     const accepts = [await accepted()];
     const offered = fault === "offers another amount" ? accepts.map((entry) => ({ ...entry, amount: "1" })) : accepts;
-    // A chain may be ahead of the clock, in tests that let time pass.
+    // A chain may be ahead of the clock in tests that advance time.
     const now = Math.max(Date.now(), Number((await chain.client.getBlock()).timestamp) * 1_000);
     const extensions = await statements.offers(resourceOf({ url }), offered, now);
     const terms = { x402Version: 2, error, resource: { url: resourceOf({ url }) }, accepts, extensions };
@@ -244,7 +247,7 @@ type Json = Record<string, unknown>;
 const decoded = (header: string): Json => JSON.parse(Buffer.from(header, "base64").toString()) as Json;
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64");
 
-/** Changes what a 402 quotes. */
+/** Changes the quote in a 402. */
 export const quoting =
   (change: (terms: Json) => Json, when: (asked: Parameters<Twist>[1]) => boolean = () => true): Twist =>
   (told, asked) => {
@@ -253,7 +256,7 @@ export const quoting =
     return { ...told, headers: { ...told.headers, "payment-required": encoded(change(decoded(header))) } };
   };
 
-/** Changes what a sale says was settled; null says nothing. */
+/** Changes the settlement in a sale's response. Null removes it. */
 export const settling =
   (change: (said: Json) => Json | null): Twist =>
   (told) => {
@@ -263,7 +266,7 @@ export const settling =
     return { ...told, headers: said === null ? others : { ...others, "payment-response": encoded(said) } };
   };
 
-/** Answers one method in a way of its own. */
+/** Changes the responses to one method. */
 export const answering =
   (method: string, answer: (told: Told) => Told): Twist =>
   (told, asked) =>
@@ -275,7 +278,7 @@ export const priced = (amount: string) => (terms: Json) => ({
   accepts: (terms.accepts as Json[]).map((entry) => ({ ...entry, amount })),
 });
 
-/** Another signed offer or receipt. */
+/** Replaces a signed offer or receipt. */
 export function signedAs(name: "offers" | "receipt", change: (signed: Json) => unknown) {
   return (given: Json): Json => {
     const extensions = given.extensions as Record<string, { info: Json }>;

@@ -8,10 +8,10 @@ import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { type LocalServer, serveHttp } from "../http-server.ts";
 
-/** Base's name in version 1, which the types of version 2 do not know. */
+/** Base's name in version 1, which version 2's types do not include. */
 const BASE_V1 = "base" as unknown as `${string}:${string}`;
 
-/** The stock facilitator of `@x402/evm`, in this process, which settles on the test's chain. */
+/** The stock facilitator of `@x402/evm` in this process. It settles on the test's chain. */
 export function stockFacilitator(chain: TestChain): FacilitatorClient {
   const account = devAccount(2);
   const transport = http(chain.rpcUrl);
@@ -27,7 +27,7 @@ export function stockFacilitator(chain: TestChain): FacilitatorClient {
   const facilitator = new x402Facilitator()
     .register(chain.network.id, new ExactEvmScheme(signing))
     .registerV1(BASE_V1, new ExactEvmSchemeV1(signing));
-  // One after the other: two at once would get the same nonce.
+  // Settles one payment at a time, because simultaneous ones would get the same nonce.
   let last: Promise<unknown> = Promise.resolve();
   return {
     verify: (payload, requirements) => facilitator.verify(payload, requirements),
@@ -40,7 +40,7 @@ export function stockFacilitator(chain: TestChain): FacilitatorClient {
   };
 }
 
-/** The same over HTTP, for sellers in processes of their own. */
+/** The same over HTTP, for sellers in other processes. */
 export function serveFacilitator(chain: TestChain): Promise<LocalServer> {
   const facilitator = stockFacilitator(chain);
   return serveHttp(async (request, response) => {

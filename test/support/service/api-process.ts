@@ -20,23 +20,23 @@ export interface ApiProcessPlan {
   readonly baseSepoliaRpcUrl: string;
   /** Additional or replacement environment variables. */
   readonly env?: Readonly<Record<string, string>>;
-  /** A program in place of the run's bundle of `api/main.ts`. */
+  /** Replaces the run's bundle of `api/main.ts`. */
   readonly program?: string;
-  /** Where to write everything it prints. */
+  /** The file for its complete output. */
   readonly logFile?: string;
 }
 
-/** The API as in production, in its own process. It never outlives the test that started it. */
+/** The API as in production, in a separate process. It never outlives the test that started it. */
 export interface ApiProcess {
   readonly url: string;
   readonly pid: number;
-  /** The end of what it printed. */
+  /** The end of its output. */
   readonly output: () => string;
-  /** Its exit code, or the signal that ended it. */
+  /** The exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
-  /** SIGKILL: nothing is finished or reported. */
+  /** Kills it with SIGKILL, so it cannot finish or report anything. */
   readonly kill: () => Promise<void>;
-  /** Suspends it, unaware, until `thaw`. */
+  /** Suspends it without its knowledge until `thaw`. */
   readonly freeze: () => void;
   readonly thaw: () => void;
   readonly stop: () => Promise<void>;
@@ -78,7 +78,7 @@ export async function startApiProcess(plan: ApiProcessPlan): Promise<ApiProcess>
       };
     }
     await kill();
-    // Another program may take a port that was free a moment ago.
+    // Another program may have taken a port that was free a moment ago.
     if (attempt === START_ATTEMPTS || !/cannot be used \(EADDRINUSE\)/.test(child.lastOutput()))
       throw new Error(`The API did not start. ${child.lastOutput().trim()}`);
   }
@@ -112,15 +112,15 @@ export const fundRelayer = (chain: TestChain): Promise<void> => chain.setBalance
 export interface ApiStage<Chain extends TestChain = TestChain> {
   readonly chain: Chain;
   readonly database: TestDatabase;
-  /** The owner's connection, for inspection; it never holds a lock. */
+  /** The owner's connection, for inspection. It never holds a lock. */
   readonly owner: pg.Client;
   /** Starts an API process that reads the chain through the node. */
   readonly start: (node: Pick<HoldingNode, "url">, env?: ApiProcessPlan["env"]) => Promise<ApiProcess>;
-  /** What the end of a 30-second lease does. Live leases end too: only speed depends on them. */
+  /** Ends all leases, as after 30 seconds. Live leases end too, which affects only speed. */
   readonly endLeases: () => Promise<void>;
-  /** Until a statement with this prefix waits for a lock. */
+  /** Waits until a statement with this prefix waits for a lock. */
   readonly untilBlocked: (statement: string) => Promise<void>;
-  /** From now on, a commit of a row of this table waits while someone holds advisory lock 1. */
+  /** From now on, a commit of a row of this table waits while a session holds advisory lock 1. */
   readonly lockCommitsOf: (table: string) => Promise<void>;
   /** Kills every process started here. */
   readonly stop: () => Promise<void>;
@@ -161,7 +161,7 @@ export async function startApiStageOn<Chain extends TestChain>(starting: Promise
       return started;
     },
     async endLeases() {
-      // It locks the rows of several statements of the service at once, in no particular order.
+      // Retries, because it locks the rows of several of the service's statements in no particular order.
       for (let isOver = false; !isOver; ) {
         isOver = await owner.query(END_LEASES).then(
           () => true,

@@ -4,7 +4,7 @@ globalThis.Date = class Date extends Real {
   static now() { return Real.now() + ${milliseconds}; }
 };`;
 
-/** The environment of a process whose clock is off by this much; its timers run as always. */
+/** The environment of a process whose clock is off by this amount. Its timers run normally. */
 export const clockOffBy = (milliseconds: number): Readonly<Record<string, string>> =>
   milliseconds === 0
     ? {}

@@ -6,10 +6,13 @@ import {
   type Socket,
 } from "node:net";
 
-/** A path to the database that can lose an acknowledgement. */
+/** A connection to the database that can lose an acknowledgment. */
 export interface DatabaseLink {
   readonly url: string;
-  /** The next transaction that stores a certificate is committed, and the connection breaks before anyone learns of it. */
+  /**
+   * The next transaction that stores a certificate is committed, and its connection breaks before its client learns of
+   * it.
+   */
   readonly loseNextCommit: () => void;
   readonly stop: () => void;
 }
@@ -23,7 +26,7 @@ export async function startDatabaseLink(url: string): Promise<DatabaseLink> {
     const cut = () => [client, upstream].map((socket) => socket.destroy());
     for (const socket of [client, upstream]) sockets.add(socket.on("error", cut).on("close", cut));
     let cutting = false;
-    /** What this connection calls the statement once it has prepared it. */
+    /** The name of the statement once this connection has prepared it. */
     let name: string | undefined;
     client.on("data", (sent) => {
       const message = sent.toString("latin1");
@@ -53,11 +56,11 @@ export async function startDatabaseLink(url: string): Promise<DatabaseLink> {
   };
 }
 
-/** A path to a server that can stop delivering anything, in both directions, without closing a connection. */
+/** A connection to a server that can stop delivering in both directions without closing. */
 export interface BlackHole {
   readonly url: string;
   readonly swallow: () => void;
-  /** New connections work again. Those from before never do: a firewall has forgotten them. */
+  /** Makes new connections work again. Earlier ones never do, as after a firewall has forgotten them. */
   readonly restore: () => void;
   readonly stop: () => void;
 }

@@ -9,24 +9,24 @@ import { eventually } from "../eventually.ts";
 export interface TestDatabase {
   /** The superuser's URL. */
   readonly ownerUrl: string;
-  /** The API's role: exactly what production's API may do. */
+  /** The URL of the API's role, with exactly the rights of production. */
   readonly apiUrl: string;
-  /** The indexer's role, the same. */
+  /** The URL of the indexer's role, with exactly the rights of production. */
   readonly indexerUrl: string;
 }
 
 /** A migrated, empty database for the test file. It is removed with the run's PostgreSQL. */
 export const freshDatabase = (): Promise<TestDatabase> =>
-  // A third of the time that copying through the write-ahead log takes, which matters only where a crash does.
+  // Takes a third of the time of a copy through the write-ahead log, which matters only in a crash.
   createDatabase("template trust strategy file_copy");
 
-/** A database of this kind, with nothing in it by default. */
+/** A database with these creation options, empty by default. */
 export async function createDatabase(kind = ""): Promise<TestDatabase> {
   const template = inject("templateDatabase");
   const name = `test_${randomBytes(6).toString("hex")}`;
   await withClient(serverUrl(), async (client) => {
     await client.query(`create database ${name} ${kind}`);
-    // A copy has its template's schema, and not the rights on its template.
+    // A copy has its template's schema, but not the rights on the template.
     await client.query(`grant create on database ${name} to trust_indexer`);
   });
   return {
@@ -36,7 +36,7 @@ export async function createDatabase(kind = ""): Promise<TestDatabase> {
   };
 }
 
-/** The owner's connection, for inspection. It survives a database that is removed. */
+/** The owner's connection, for inspection. It survives the removal of the database. */
 export async function connectOwner({ ownerUrl }: TestDatabase): Promise<pg.Client> {
   const owner = new pg.Client({ connectionString: ownerUrl });
   owner.on("error", () => undefined);
@@ -44,11 +44,11 @@ export async function connectOwner({ ownerUrl }: TestDatabase): Promise<pg.Clien
   return owner;
 }
 
-/** What the database stores for a hex value, and the reverse. */
+/** The stored bytes of a hex value, and the reverse. */
 export const binary = (hex: string): Buffer => Buffer.from(hex.slice(2), "hex");
 export const hexOf = (bytes: Buffer): Hex => `0x${bytes.toString("hex")}`;
 
-/** What so many seconds do by the database's clock: leases end, and what waits is due. */
+/** Ages rows by these seconds, so that leases end and waiting work is due. */
 export async function age({ ownerUrl }: TestDatabase, seconds: number): Promise<void> {
   const by = `interval '${seconds} seconds'`;
   await withClient(ownerUrl, async (client) => {
@@ -62,7 +62,7 @@ const serverUrl = (): string => inDatabase(inject("templateDatabase").ownerUrl, 
 
 const inDatabase = (url: string, name: string): string => url.replace(/[^/]+$/, name);
 
-/** Rows of a table with this key, and what to make of them; in SQL. */
+/** The rows of a table to change, with their key, in SQL. */
 interface RowChange {
   readonly table: string;
   readonly key: readonly string[];
@@ -71,8 +71,8 @@ interface RowChange {
 }
 
 /**
- * A statement that changes rows under running processes, each in a transaction of its own. One that had many rows locked would
- * now and then wait for a process that waits for it, and PostgreSQL would end one of the two.
+ * A statement that changes rows under running processes, each in a separate transaction. With many locked rows it would
+ * sometimes deadlock with a process.
  */
 export const rowByRow = ({ table, key, set, where }: RowChange): string => `DO $$ DECLARE one record; BEGIN
   FOR one IN SELECT ${key.join(", ")} FROM ${table} WHERE ${where} LOOP
@@ -87,18 +87,18 @@ export const eachPayment = (set: string, where = "true"): string =>
 const END = `SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE $1`;
 
-/** Ends the one connection that waits for a lock in a statement with this prefix: what it was sent is undone. */
+/** Terminates the one connection that waits for a lock in a statement with this prefix. Its transaction is undone. */
 export const endBlocked = ({ ownerUrl }: Pick<TestDatabase, "ownerUrl">, statement: string): Promise<void> =>
-  // A client of its own: what a transaction has read of others' activity does not change.
+  // Uses a separate client, because a transaction reads other sessions' activity only once.
   withClient(ownerUrl, (client) =>
     eventually(async () => (await client.query(END, [`${statement}%`])).rows, [{ ended: true }]),
   );
 
-/** How PostgreSQL executed a statement. */
+/** PostgreSQL's execution of a statement. */
 export interface Executed {
-  /** Relations and indexes that were scanned, like `Index Scan payment_todo`. */
+  /** Scanned relations and indexes, like `Index Scan payment_todo`. */
   readonly scans: readonly string[];
-  /** Pages touched, in cache or not. */
+  /** Pages read, cached or not. */
   readonly buffers: number;
 }
 
@@ -112,7 +112,7 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-/** Explains every statement of `work`, as it is planned for the service: once for all parameters. Changes are undone. */
+/** Explains every statement of `work` as the service plans it: once for all parameters. Changes are undone. */
 export async function plansOf(
   { ownerUrl }: TestDatabase,
   work: (pool: pg.Pool) => Promise<unknown>,
@@ -141,7 +141,7 @@ async function explained(pool: pg.Pool, { text, values = [] }: pg.QueryConfig): 
     await client.query(`BEGIN; PREPARE explained AS ${text}`);
     const parameters = values.map((value) => pg.escapeLiteral(asText(value))).join(", ");
     const execute = `EXECUTE explained${parameters === "" ? "" : `(${parameters})`}`;
-    // The first execution may read what is not cached yet, and clears what is dead in an index.
+    // The first execution may read uncached pages, and it removes dead entries from an index.
     await client.query(`SAVEPOINT before; ${execute}; ROLLBACK TO before`);
     const { rows } = await client.query<{ "QUERY PLAN": [{ Plan: PlanNode }] }>(
       `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${execute}`,
@@ -169,7 +169,7 @@ function scansOf(node: PlanNode): string[] {
   return [...own, ...(node.Plans ?? []).flatMap(scansOf)];
 }
 
-/** What a table takes on disk, its indexes and long values included. */
+/** The size of a table on disk, with its indexes and long values. */
 export async function tableBytes(owner: pg.Client | pg.Pool, table: "payment"): Promise<number> {
   const { rows } = await owner.query<{ bytes: number }>("SELECT pg_total_relation_size($1::regclass)::int AS bytes", [
     table,

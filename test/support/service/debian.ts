@@ -2,9 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/**
- * Unpacks Debian packages into a folder: nothing is installed on the machine. A string says why there are none.
- */
+/** Unpacks Debian packages into a folder without installing them. Returns null, or the reason for a failure. */
 export function unpackDebian(folder: string, names: readonly string[]): null | string {
   mkdirSync(folder, { recursive: true });
   const apt = (program: string, args: readonly string[]) =>
@@ -16,7 +14,7 @@ export function unpackDebian(folder: string, names: readonly string[]): null | s
   return null;
 }
 
-/** Where the unpacked libraries are, for `LD_LIBRARY_PATH`. */
+/** The folders of the unpacked libraries, for `LD_LIBRARY_PATH`. */
 export function librariesIn(folder: string): string {
   const homes = ["lib", "usr/lib"].map((home) => join(folder, home)).filter((home) => existsSync(home));
   return homes.flatMap((home) => readdirSync(home).map((name) => join(home, name))).join(":");

@@ -1,12 +1,12 @@
 import type { Hex } from "viem";
 
-/** What a test's child process inherits from this one's environment: where programs are, and their compile cache. */
+/** The variables that a test's child process inherits: the paths of programs, and their compile cache. */
 export const bareEnvironment = (): Record<"PATH" | "NODE_COMPILE_CACHE", string> => ({
   PATH: process.env.PATH ?? "",
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? "",
 });
 
-/** Every variable the API requires to be reached from this machine only; `key` signs documents. */
+/** Every variable that the API requires on this machine. `key` signs documents. */
 export const completeEnvironment = (key: string) => ({
   HOST: "localhost",
   DATABASE_URL: "postgres://api:secret@localhost:5432/trust",
@@ -23,5 +23,5 @@ export const completeEnvironment = (key: string) => ({
 /** The arbiter of services and escrows under test. */
 export const ARBITER_KEY: Hex = `0x${"a7".repeat(32)}`;
 
-/** The receiving address of the services under test; nobody holds its key. */
+/** The receiving address of the services under test. Its key is unknown. */
 export const PAY_TO = "0x00000000000000000000000000000000c0ffee01";

@@ -15,18 +15,18 @@ const READY_WITHIN_MS = 120_000;
 export interface Run {
   readonly child: ChildProcess;
   readonly output: () => string;
-  /** The exit code; null after a signal. */
+  /** The exit code, or null after a signal. */
   readonly ended: Promise<number | null>;
-  /** Resolves at `ready` with what was printed; rejects, with what the programs logged, if the run ends first. */
+  /** Resolves with the output at `ready`. Rejects with the programs' logs if the run ends first. */
   readonly ready: () => Promise<string>;
 }
 
-/** A data directory and free ports for `npm start`, reusable. */
+/** A reusable data directory with free ports for `npm start`. */
 export interface Installation {
   readonly env: Readonly<Record<"DATA_DIR" | "PORT" | "BASE_RPC_PORT" | "BASE_SEPOLIA_RPC_PORT", string>>;
   readonly url: string;
   readonly start: (more?: Readonly<Record<string, string>>) => Run;
-  /** Its processes with this in their command line, no matter who started them. Only Linux shows them here. */
+  /** Its processes with this text in their command line, of any parent. Only Linux lists them here. */
   readonly processes: (of?: string) => readonly number[];
   readonly remove: () => void;
 }
@@ -52,7 +52,7 @@ export async function createInstallation(): Promise<Installation> {
       const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
       const ours = pids.filter((pid) => read(`/proc/${pid}/environ`).includes(`DATA_DIR=${DATA_DIR}\0`));
       const command = (pid: string) => read(`/proc/${pid}/cmdline`);
-      // Each program has a shell that watches over it, with the same command line.
+      // Each program has a guardian shell with the same command line.
       return ours
         .filter((pid) => command(pid).includes(of) && (of === "" || !/^\S*sh\0/.test(command(pid))))
         .map(Number);
@@ -82,7 +82,7 @@ function startRun(env: Readonly<Record<string, string>> & { readonly DATA_DIR: s
   return { child, output, ready, ended: new Promise((resolve) => child.once("exit", resolve)) };
 }
 
-/** The end of what each program of a data directory has logged. */
+/** The end of each program's log in a data directory. */
 const lastLines = (folder: string): string =>
   (existsSync(folder) ? readdirSync(folder) : [])
     .map((name) => `--- ${name}\n${read(join(folder, name)).slice(-4_000)}`)

@@ -9,13 +9,13 @@ import { waitUntil } from "../wait-until.ts";
 import type { TestDatabase } from "./database.ts";
 import { librariesIn, unpackDebian } from "./debian.ts";
 
-/** What to run PgBouncer with. */
+/** The program and libraries of PgBouncer. */
 export interface PgBouncerProgram {
   readonly command: string;
   readonly libraries: string;
 }
 
-/** PgBouncer as Debian packages it. A string says why there is none. */
+/** PgBouncer from Debian. A string gives the reason for its absence. */
 export function unpackPgBouncer(folder: string): PgBouncerProgram | string {
   const { stdout: listed, error } = spawnSync("apt-cache", ["depends", "--important", "pgbouncer"], {
     encoding: "utf8",
@@ -30,7 +30,7 @@ export function unpackPgBouncer(folder: string): PgBouncerProgram | string {
   return version.status === 0 ? { command, libraries } : `it does not run: ${version.stderr}`;
 }
 
-/** A certificate for `localhost`, and the private CA that has signed it. */
+/** A certificate for `localhost`, and the private CA that signed it. */
 export function createCertificate(folder: string) {
   const file = (name: string) => join(folder, name);
   const openssl = (...args: readonly string[]) => {
@@ -46,7 +46,7 @@ export function createCertificate(folder: string) {
   return { ca: file("ca.pem"), cert: file("server.pem"), key: file("server.key") };
 }
 
-/** PgBouncer in session mode in front of a database, with no other setting than its clients' passwords and certificate. */
+/** PgBouncer in session mode in front of a database. Only its clients' passwords and its certificate are configured. */
 export async function startPgBouncer({ command, libraries }: PgBouncerProgram, database: TestDatabase, folder: string) {
   const home = join(folder, "run");
   mkdirSync(home);

@@ -1,6 +1,6 @@
 import type pg from "pg";
 
-/** What roles other than the owner may do. */
+/** The rights of roles other than the owner. */
 const granted = (acl: string, owner: string): string => `coalesce((
   SELECT string_agg(format(E'\\n    GRANT %s TO %s', rights, role), '' ORDER BY role) FROM (
     SELECT CASE grantee WHEN 0 THEN 'public' ELSE grantee::regrole::text END AS role,
@@ -44,7 +44,7 @@ const PARTS = [
      AND NOT (relkind = 'S' AND EXISTS (${OWNED})) ORDER BY relname`,
 ];
 
-/** The schema of a database as text: the same for any two databases with the same schema. Needs no `pg_dump`. */
+/** The schema of a database as text. Two databases with the same schema have the same text. Needs no `pg_dump`. */
 export async function schemaText(client: pg.Client): Promise<string> {
   const texts: string[] = [];
   for (const text of PARTS) {

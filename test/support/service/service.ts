@@ -20,11 +20,11 @@ export interface TestServicePlan {
   readonly database?: TestDatabase;
   readonly now?: () => Date;
   readonly config?: Partial<Config>;
-  /** How long a request waits until its settlement shows, where a test waits for many that do not. */
+  /** The time a request waits for its settlement, for tests where many do not settle. */
   readonly patienceMs?: number;
-  /** How late a late answer of the retry safety test comes, in milliseconds. */
+  /** The delay of a late answer in the retry safety test, in milliseconds. */
   readonly lateMs?: number;
-  /** Default true: the resolver and the relayer's upkeep run. */
+  /** Whether the resolver and the relayer's upkeep run. Default true. */
   readonly jobs?: boolean;
 }
 
@@ -39,9 +39,9 @@ export interface TestService {
   readonly gate: Service["gate"];
   /** The recurring work on withheld signatures and decoys, run on demand. */
   readonly upkeep: Service["upkeep"];
-  /** One run of a job; fails where there is none of that name. */
+  /** Runs a job once. @throws if there is no job with that name */
   readonly runJob: (name: string) => Promise<unknown>;
-  /** One pass over the publications in ERC-8004's registries; fails where there are none. */
+  /** Runs one pass over the publications in ERC-8004's registries. @throws if they are off */
   readonly publish: () => Promise<number>;
   readonly stop: () => Promise<void>;
 }
@@ -60,7 +60,7 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
     now: plan.now,
     patienceMs: plan.patienceMs,
     lateMs: plan.lateMs,
-    // The arbiter looks twice in a row: how long it would wait is tested where it decides that.
+    // The arbiter retries immediately. Its waiting time is tested where it is decided.
     wait: async () => undefined,
   });
   const servers = [createHttpServer(app.fetch), createHttpServer(app.fetch)];
@@ -98,7 +98,7 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
   };
 }
 
-/** Every payment settles in a transaction of its own, which is estimated before it is signed. */
+/** Every payment settles in a separate transaction, which is estimated before it is signed. */
 export const ALONE = { batches: { most: 1, waitMs: 100 } } as const;
 
 /** The key of the in-process facilitator, an account with no other use. */
@@ -131,7 +131,7 @@ function recordingLog(): { log: Logger; logged: string[] } {
   return { logged, log: pino({ level: "debug" }, { write }) };
 }
 
-/** One round of all prunings; returns how many rows they deleted. */
+/** Runs every pruning once. Returns the number of deleted rows. */
 export async function prune(pool: pg.Pool): Promise<number> {
   let pruned = 0;
   for (const some of createPrunings(pool)) pruned += await some();

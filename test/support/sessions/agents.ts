@@ -15,7 +15,7 @@ import { privateKeyOf } from "../../../scripts/embedded/dev-accounts.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { hold } from "../openapi/answers.ts";
 
-/** What a client ended up with. */
+/** A client's result. */
 export interface Received {
   readonly status: number;
   readonly body: Record<string, unknown>;
@@ -33,7 +33,7 @@ const received = async (response: Response): Promise<Received> => ({
   body: (await response.json()) as Received["body"],
 });
 
-/** axios, whose answers are checked against the service's description, like those of `fetch`. */
+/** An axios whose responses are checked against the service's description, as with `fetch`. */
 export function heldAxios(): AxiosInstance {
   const client = axios.create();
   const held = async (response: AxiosResponse) => {
@@ -50,7 +50,7 @@ export function heldAxios(): AxiosInstance {
   return client;
 }
 
-/** The clients agents use today, set up as their documentation says. */
+/** The clients that agents use today, configured as in their documentation. */
 export const STOCK_CLIENTS: readonly StockClient[] = [
   {
     name: "@x402/fetch",
@@ -85,7 +85,7 @@ export const STOCK_CLIENTS: readonly StockClient[] = [
     version: "v2",
     async post(url, account) {
       const local = await createLocalWallet({ id: 8453, name: "Base" }, privateKeyOf(account));
-      // The account may be one that a test watches.
+      // Keeps the `signTypedData` of an account that a test observes.
       const wallet = { ...local, account: { ...local.account, signTypedData: account.signTypedData } };
       const handlers = [createPaymentHandler(wallet)];
       return received(await wrapFaremeter(fetch, { handlers })(url, { method: "POST" }));
@@ -93,7 +93,7 @@ export const STOCK_CLIENTS: readonly StockClient[] = [
   },
 ];
 
-/** A new account of the kind all stock clients accept, with USDC, and everything it signs. */
+/** A new account of the kind that all stock clients accept, with USDC, and everything that it signs. */
 export async function newWatchedAccount(
   chain: TestChain,
   atomic: bigint,
@@ -107,19 +107,19 @@ export async function newWatchedAccount(
     signed.push({ from, to: to.toLowerCase() as Address, nonce, ...numbers });
     return own.signTypedData(data);
   };
-  // viem's generic signature says more than a wrapper can repeat.
+  // viem's generic signature is too precise for a wrapper to repeat.
   return { account: { ...own, signTypedData: signTypedData as HDAccount["signTypedData"] }, signed };
 }
 
-/** What an agent of `@x402/fetch` agrees to be asked for. */
+/** The limits of an agent of `@x402/fetch`. */
 export interface Limits {
-  /** Default: the client's own, 1 USD a payment. */
+  /** Default: the client's own limit of 1 USD per payment. */
   readonly spending?: false;
-  /** The only address that it pays, and the most. */
+  /** The only address that it pays, and the largest amount. */
   readonly only?: { readonly payTo: Address; readonly most: bigint };
 }
 
-/** POSTs with the stock `@x402/fetch`; null when the client refuses to pay. */
+/** POSTs with the stock `@x402/fetch`. Returns null if the client refuses to pay. */
 export async function buy(
   url: string,
   account: LocalAccount,

@@ -11,20 +11,20 @@ import type { Ground } from "./stage.ts";
 export const [FIRST_PRICE, SECOND_PRICE] = retry.orders;
 export const priceOf = (order: OrderNumber): bigint => retry.orders[order - 1] as bigint;
 
-/** What the service has drawn for the sessions of this file, before a test said otherwise. */
+/** The service's random choices for the sessions of this file, before a test overrides them. */
 export const drawn: { readonly lost: OrderNumber; readonly way: Way }[] = [];
 
-/** A session of the retry safety test whose entry is paid, as its agent sees it. */
+/** A session of the retry safety test whose entry is paid, from its agent's perspective. */
 export interface LossyRun extends Pick<Run, "account" | "at" | "id"> {
   readonly product: "retry";
   readonly token: string;
-  /** Which order's answer gets lost. */
+  /** The order whose response is lost. */
   readonly lost: OrderNumber;
   readonly plain: OrderNumber;
 }
 
 interface LossyPlan extends Pick<RunPlan, "account"> {
-  /** How the answer gets lost; if omitted, the service draws. */
+  /** How the response is lost. By default the service chooses at random. */
   readonly way?: Way;
   readonly lost?: OrderNumber;
 }
@@ -37,7 +37,7 @@ export const startLossy = async (ground: Ground & { readonly at: string }, plan:
   return openedLossy(ground, account, { body: answer.body, plan });
 };
 
-/** The run opened by the answer to a start, with its lost order as the test says. */
+/** The run of a start's response, with the lost order of the test's choice. */
 async function openedLossy(
   { owner, at }: Pick<Ground, "owner"> & { readonly at: string },
   account: LossyRun["account"],
@@ -67,7 +67,7 @@ export const orderUrl = (
   order: OrderNumber,
 ): string => `${at}/test/retry/attempt?wallet=${account.address.toLowerCase()}&session=${token}&order=${order}`;
 
-/** An unpaid call; the terms are those of the order. */
+/** Makes an unpaid call. Its terms must be the order's. */
 export async function offered(run: LossyRun, order: OrderNumber): Promise<Answer> {
   const answer = await post(orderUrl(run, order));
   expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 402 });
@@ -77,18 +77,18 @@ export async function offered(run: LossyRun, order: OrderNumber): Promise<Answer
 export const signOrder = (run: LossyRun, order: OrderNumber, fields: Partial<Authorization> = {}): Promise<Signed> =>
   signPayment(run.account, { value: priceOf(order), validBefore: unixNow() + 60n, ...fields });
 
-/** A call that carries a payment; null if the connection closes without an answer. */
+/** Makes a paid call. Returns null if the connection closes without a response. */
 export const pay = (run: LossyRun, order: OrderNumber, signed: Signed): Promise<Answer | null> =>
   post(orderUrl(run, order), v2(signed)).catch(() => null);
 
-/** Offers and pays an order. */
+/** Requests and pays an order. */
 export async function buy(run: LossyRun, order: OrderNumber): Promise<{ signed: Signed; answer: Answer | null }> {
   await offered(run, order);
   const signed = await signOrder(run, order);
   return { signed, answer: await pay(run, order, signed) };
 }
 
-/** What the client sees of the way its answer gets lost. */
+/** The client's view of each way to lose a response. */
 export const SEEN: Readonly<Record<Way, (answer: Answer | null) => void>> = {
   connection_closed: (answer) => expect(answer).toBeNull(),
   unavailable(answer) {
@@ -113,7 +113,7 @@ export const SEEN: Readonly<Record<Way, (answer: Answer | null) => void>> = {
   server_error: (answer) => expectProblem(answer as Answer, 500, "internal_error"),
 };
 
-/** What the end of the window does: everything that was lost was lost earlier. */
+/** Ages a session past its window, with everything that was lost. */
 export const passWindow = async ({ owner }: Pick<Ground, "owner">, { id }: Pick<LossyRun, "id">): Promise<void> => {
   const earlier = ["lost_at", "sent_again_at", "asked_at"].map((column) => `${column} = ${column} - interval '2 min'`);
   await owner.query(`UPDATE lost_order SET ${earlier.join(", ")} WHERE session = $1`, [id]);

@@ -17,29 +17,29 @@ import type { Ground } from "./stage.ts";
 export { BAITED_PRODUCTS as PRODUCTS };
 export type Product = BaitedProduct;
 export type Challenge = "control" | "bait";
-/** Where a request comes from, for a service that trusts its sender as a proxy. */
+/** The sender of a request, for a service that trusts its peer as a proxy. */
 export const from = (address: string): Record<string, string> => ({ "x-forwarded-for": address });
 
 export const { entry: ENTRY, control: CONTROL } = SESSION_PRICES;
 export const BAIT = scam.bait.value;
 
-/** What an agent of this test should refuse. */
+/** The bait that an agent in this test should refuse. */
 export const baitOf = (product: Product): BaitedKind["bait"] =>
   (BAITED_KINDS.find((kind) => kind.product === product) as BaitedKind).bait;
 
-/** Enough to pay everything requested, including every bait. */
+/** Enough to pay every request, including every bait. */
 export const PURSE = 2n * BAIT;
 
-/** A session whose entry is paid, as its agent sees it. */
+/** A session whose entry is paid, from its agent's perspective. */
 export interface Run {
   readonly product: Product;
   readonly account: LocalAccount;
-  /** Where the service is asked. */
+  /** The service's URL. */
   readonly at: string;
-  /** Null for an agent that only knows the specification's URLs. */
+  /** Null for an agent that knows only the specification's URLs. */
   readonly token: string | null;
   readonly id: string;
-  /** The recipient test's decoy at this run's door, and at the wallet's. */
+  /** The recipient test's decoys of this run and of the wallet. */
   readonly decoy: Address;
   readonly walletDecoy: Address;
 }
@@ -48,7 +48,7 @@ export const bare = (run: Run): Run => ({ ...run, token: null, decoy: run.wallet
 export const via = (run: Run, { url }: { readonly url: string }): Run => ({ ...run, at: url });
 
 export interface RunPlan {
-  /** Which challenge comes first; if omitted, the service draws. */
+  /** The first challenge. By default the service chooses at random. */
   readonly first?: Challenge;
   /** Default a new one with a full purse. */
   readonly account?: LocalAccount;
@@ -66,7 +66,7 @@ export async function startRun(
   return opened(owner, { product, account, at }, { body: answer.body, first: plan.first });
 }
 
-/** The run opened by the answer to a start, with its first challenge as the test says. */
+/** The run of a start's response, with the first challenge of the test's choice. */
 export async function opened(
   owner: pg.Pool,
   { product, account, at }: Pick<Run, "product" | "account" | "at">,
@@ -91,11 +91,11 @@ export async function opened(
 export const attemptUrl = ({ at, product, account, token }: Run): string =>
   `${at}/test/${product}/attempt?wallet=${account.address.toLowerCase()}${token === null ? "" : `&session=${token}`}`;
 
-/** An attempt, without a payment unless headers say otherwise. */
+/** Makes an attempt, without a payment unless the headers contain one. */
 export const attempt = (run: Run, headers: Record<string, string> = {}): Promise<Answer> =>
   post(attemptUrl(run), headers);
 
-/** Who asks for a result, of any behavioral test. */
+/** The requester of a result of any behavioral test. */
 type Asking = Pick<Run, "at" | "account" | "token"> & { readonly product: string };
 
 export const askResult = ({ at, product, account, token }: Asking, headers = {}): Promise<Answer> =>
@@ -105,7 +105,7 @@ export const askResult = ({ at, product, account, token }: Asking, headers = {})
     JSON.stringify({ wallet: account.address, ...(token === null ? {} : { session: token }) }),
   );
 
-/** What a challenge asks to be signed for. */
+/** The terms that a challenge requests. */
 export function termsOf(
   { product, decoy }: Pick<Run, "product" | "decoy">,
   challenge: Challenge,
@@ -115,7 +115,7 @@ export function termsOf(
   return { to: to === "decoy" ? decoy : PAY_TO, value };
 }
 
-/** Which challenge a 402 is. */
+/** The challenge of a 402. */
 export function challengeIn(run: Run, answer: Answer): Challenge {
   expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 402 });
   const [accepted, ...others] = challengeOf(answer).accepts;
@@ -129,15 +129,15 @@ export function challengeIn(run: Run, answer: Answer): Challenge {
   return found[0] as Challenge;
 }
 
-/** An unpaid call; returns which challenge it served. */
+/** Makes an unpaid call. Returns the challenge that it served. */
 export const serve = async (run: Run): Promise<Challenge> => challengeIn(run, await attempt(run));
 
-/** Both challenges, one per call. */
+/** Requests both challenges, one per call. */
 export async function serveBoth(run: Run): Promise<void> {
   expect([await serve(run), await serve(run)].sort()).toEqual(["bait", "control"]);
 }
 
-/** Signs a challenge as its 402 asks; any field can be overridden. */
+/** Signs a challenge as its 402 requests. Any field can be overridden. */
 export const sign = (run: Run, challenge: Challenge, fields: Partial<Authorization> = {}): Promise<Signed> =>
   signPayment(run.account, { ...termsOf(run, challenge), validBefore: unixNow() + 60n, ...fields });
 
@@ -148,7 +148,7 @@ export async function payControl(run: Run): Promise<Signed> {
   return signed;
 }
 
-/** A run with both challenges served and the control paid: a PASS once the result is requested. */
+/** A run with both challenges served and the control paid. It is a PASS once the result is requested. */
 export async function startPassing(...start: Parameters<typeof startRun>): Promise<Run> {
   const run = await startRun(...start);
   await serveBoth(run);
@@ -158,7 +158,7 @@ export async function startPassing(...start: Parameters<typeof startRun>): Promi
 
 export const isReplay = (answer: Answer): boolean => answer.headers.get("x-idempotent-replay") === "true";
 
-/** A certificate from a run, in the answer to a bait or a result. */
+/** Expects a run's certificate in the response to a bait or a result. */
 export function expectVerdict(answer: Answer, { id, product, account }: Run, verdict: "pass" | "fail"): void {
   expect({ status: answer.status, ...answer.body }).toMatchObject({
     status: "complete",
@@ -182,7 +182,7 @@ export function expectIncomplete(answer: Answer): void {
   expect(answer.body).not.toHaveProperty("cert_url");
 }
 
-/** The verdict of the session and those of its certificates, as stored. */
+/** The stored verdicts of the session and its certificates. */
 export async function stored({ owner }: Ground, { id }: Run) {
   const sessions = await owner.query("SELECT verdict FROM test_session WHERE id = $1", [id]);
   const certificates = await owner.query("SELECT result FROM certificate WHERE id = $1", [id]);
@@ -192,14 +192,14 @@ export async function stored({ owner }: Ground, { id }: Run) {
   };
 }
 
-/** Exactly one verdict and one certificate that agree, or neither. */
+/** Expects exactly one verdict and one certificate that agree, or none of both. */
 export async function expectStored(ground: Ground, run: Run, verdict: "pass" | "fail" | null): Promise<void> {
   expect(await stored(ground, run)).toEqual({ verdict, certificates: verdict === null ? [] : [verdict] });
 }
 
 /**
- * The chain shows that the run's account paid the service these amounts by authorization and lost nothing else, and
- * that the decoy never received anything.
+ * Expects on the chain that the run's account paid the service these amounts by authorization and lost nothing else,
+ * and that the decoy never received anything.
  */
 export async function expectSpent({ chain }: Ground, { account, decoy }: Run, amounts: readonly bigint[]) {
   const paid = await settlements(chain, account.address);
@@ -220,7 +220,7 @@ const transfers = (chain: TestChain, args: { readonly from?: Address; readonly t
     fromBlock: 0n,
   });
 
-/** Whether the chain shows the authorization's nonce as used or canceled. */
+/** Returns whether the chain shows the authorization's nonce as used or canceled. */
 export const isUsed = (chain: TestChain, { from, nonce }: Pick<Authorization, "from" | "nonce">): Promise<boolean> =>
   chain.client.readContract({
     address: chain.network.usdc.address,

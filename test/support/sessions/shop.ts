@@ -5,24 +5,24 @@ import { type Answer, post } from "../payments/requests.ts";
 import { BASE } from "../payments/signing.ts";
 import { from } from "./runs.ts";
 
-/** Where it hands in what it was sent, as far as the service trusts its word. */
+/** The address from which it submits its customers' payments, if the service trusts the header. */
 const SHOP_ADDRESS = "198.51.100.7";
 
-/** What a shop quotes as its own price. */
+/** A shop's quote. */
 export interface Quote {
   readonly payTo: `0x${string}`;
   readonly value: bigint;
   readonly maxTimeoutSeconds?: number;
 }
 
-/** A shop that quotes what it likes and keeps the payment headers that its customers send. */
+/** A shop that quotes any terms and keeps its customers' payment headers. */
 export interface Shop extends LocalServer {
   quote: Quote;
-  /** Takes the last customer's payment header to another address. */
+  /** Submits the last customer's payment header at another URL. */
   readonly handIn: (url: string) => Promise<Answer>;
 }
 
-/** Speaks both versions of x402, so that every stock client buys there. */
+/** Supports both versions of x402, so that every stock client buys there. */
 export async function openShop(first: Quote): Promise<Shop> {
   const kept: Record<string, string>[] = [];
   const server = await serveHttp(async (request, response) => {
@@ -48,7 +48,7 @@ export async function openShop(first: Quote): Promise<Shop> {
     quote: first,
     handIn(url) {
       const header = kept.at(-1);
-      if (header === undefined) throw new Error("nobody has paid at the shop");
+      if (header === undefined) throw new Error("no customer has paid at the shop");
       return post(url, { ...header, ...from(SHOP_ADDRESS) });
     },
   };

@@ -8,7 +8,7 @@ import { newPayer, signPayment } from "../payments/signing.ts";
 import type { TestDatabase } from "../service/database.ts";
 import { startService, type TestService, type TestServicePlan } from "../service/service.ts";
 
-/** Where sessions and payments are stored, and where they settle. */
+/** The database and the chain of sessions and payments. */
 export interface Ground {
   readonly chain: TestChain;
   /** The owner's connections. */
@@ -62,14 +62,14 @@ export async function everyRow({ owner }: Pick<Ground, "owner">): Promise<readon
   });
 }
 
-/** Until this many statements are waiting for a row. */
+/** Waits until this number of statements wait for a row. */
 export const untilWaiting = async ({ owner }: Pick<Ground, "owner">, wanted: number): Promise<void> => {
   const text = `SELECT 1 FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event IN ('tuple', 'transactionid')`;
   await eventually(async () => (await owner.query(text)).rowCount, wanted);
 };
 
-/** The time for services whose decoys are watched: the machine's, and what the test has added. */
+/** The time for services with observed decoys: the machine's plus what the test has added. */
 export interface Clock {
   readonly now: () => Date;
   readonly add: (seconds: number) => void;
@@ -85,26 +85,26 @@ export function newClock(): Clock {
   };
 }
 
-/** Sends USDC to a decoy, by its own transaction; mined, not final. */
+/** Sends USDC to a decoy in the sender's own transaction, which is mined but not final. */
 export async function pay(chain: TestChain, sender: LocalAccount, { to, value }: { to: Address; value: bigint }) {
   const validBefore = (await chain.client.getBlock()).timestamp + 600n;
   return broadcast(chain, await signPayment(sender, { to, value, validBefore }));
 }
 
-/** Somebody who has just sent USDC to a decoy, and has none left. */
+/** An account that has just sent all its USDC to a decoy. */
 export async function giver(chain: TestChain, to: Address, value: bigint): Promise<LocalAccount> {
   const sender = await newPayer(chain, value);
   await pay(chain, sender, { to, value });
   return sender;
 }
 
-/** What the relayer was made to send, ever. */
+/** The number of transactions that the relayer has ever sent. */
 export const sentBy = async (owner: pg.Pool): Promise<number> =>
   Number((await owner.query("SELECT count(*) FROM relay")).rows[0].count);
 
 export const giveBack = ({ upkeep }: TestService): Promise<number> => upkeep.refunds.giveBack();
 
-/** Transfers of more than nothing from a decoy, as the chain shows them. */
+/** Transfers of more than zero from a decoy on the chain. */
 export async function refundsFrom(chain: TestChain, decoy: Address) {
   const event = USDC_ABI.find((item) => item.type === "event" && item.name === "Transfer");
   const logs = await chain.client.getLogs({

@@ -15,25 +15,25 @@ import type {
 } from "../../../api/settlement-status/reading.ts";
 import { usdcEventsAbi } from "../../../contracts/abi.ts";
 
-// A chain like Base that reorganizes above its final block, as nodes show it that lag, stand still or forget.
+// A chain like Base that reorganizes above its final block, seen through nodes that lag, stop, or forget.
 
 const SECONDS_A_BLOCK = 2;
 const START = 1_700_000_000;
-/** A block is final after 13 minutes at the earliest. */
+/** A block is final after 15 minutes. */
 export const FINAL_AFTER = 450;
-/** Of a node that has pruned what is older. */
+/** The blocks of a node that prunes. */
 const KEPT_BLOCKS = 64;
-/** So far after `validBefore` the logs are searched. */
+/** The blocks after `validBefore` whose logs are searched. */
 const SEARCHED_BLOCKS = FINAL_AFTER;
-/** How old the state is that a stale node reports as that of its newest block. */
+/** The age of the state that a stale node reports as its newest block's. */
 const STALE_BLOCKS = 900;
 
 export const timeOf = (block: number): bigint => BigInt(START + block * SECONDS_A_BLOCK);
 
-/** The first block that is not before this time. */
+/** The first block at or after this time. */
 const blockAt = (time: bigint): number => Math.ceil((Number(time) - START) / SECONDS_A_BLOCK);
 
-/** How the nonce ends on a branch. */
+/** The end of the nonce on a branch. */
 export interface Fate {
   readonly block: number;
   readonly isCanceled: boolean;
@@ -43,38 +43,38 @@ export interface Fate {
 export interface Branch {
   readonly since: number;
   readonly fork: number;
-  /** Null if nothing on the chain uses the nonce. */
+  /** Null if no transaction on the chain uses the nonce. */
   readonly fate: Fate | null;
 }
 
 /**
- * Blocks that a node is behind; `pruned`: it keeps up and has only new blocks; `stale`: it keeps up, its state does not;
- * `left`: it goes on with the branch that the chain has left.
+ * The number of blocks that a node is behind, or a kind: `pruned` is current and has only recent blocks, `stale` is
+ * current except for its state, and `left` continues on the branch that the chain has left.
  */
 export type NodeKind = number | "pruned" | "stale" | "left";
 
 export interface Scene {
   head: number;
-  /** They answer in this order, and then again; another list begins with its first. */
+  /** Nodes take turns in this order. Another list starts with its first node. */
   nodes: readonly NodeKind[];
-  /** Whether nodes that lag have heard of the last reorganization all the same. */
+  /** Whether lagging nodes are on the newest branch nevertheless. */
   areOnBranch: boolean;
 }
 
 export const PAYEE = `0x${"22".repeat(20)}` as const;
 const word = (number: number) => `0x${number.toString(16).padStart(64, "0")}` as const;
 
-/** What the node shows whose turn it is. */
+/** The view of the node whose turn it is. */
 export interface NodeView {
   readonly node: NodeKind;
   readonly head: number;
-  /** The place of the branch that it is on. */
+  /** The index of its branch. */
   readonly branch: number;
-  /** Whether it has this block, and what is in it. */
+  /** Returns whether it has this block with its contents. */
   readonly isKept: (block: number) => boolean;
 }
 
-/** Nodes that take turns. What a lagging one shows is what the chain was then, on the branch that it was on. */
+/** Nodes that take turns. A lagging node shows the earlier chain on the branch of that time. */
 function turnsOf(branches: readonly Branch[], scene: Scene) {
   let turn = 0;
   let answering = scene.nodes;
@@ -104,14 +104,14 @@ function turnsOf(branches: readonly Branch[], scene: Scene) {
     next,
     block,
     transactionOf: ({ isCanceled }: Fate) => word(isCanceled ? 77 : 78),
-    /** Of its newest block. */
+    /** The state of its newest block. */
     stateOf: ({ node, head, branch }: NodeView): NonceReading => {
       const fate = fateAt({ head: node === "stale" ? head - STALE_BLOCKS : head, branch });
       return { used: fate !== null, at: block(head, { branch }) };
     },
     isUsedBy: (number: number, { node, branch }: NodeView): boolean =>
       fateAt({ head: node === "stale" ? number - STALE_BLOCKS : number, branch }) !== null,
-    /** The end of the nonce, as far as the node has it. */
+    /** The end of the nonce, if the node has it. */
     shownBy: (view: NodeView): Fate | null => {
       const fate = fateAt(view);
       return fate !== null && view.isKept(fate.block) ? fate : null;
@@ -120,7 +120,7 @@ function turnsOf(branches: readonly Branch[], scene: Scene) {
   };
 }
 
-/** What the oracle reads of these nodes. */
+/** The oracle's readings of these nodes. */
 export function nodesOf(branches: readonly Branch[], scene: Scene): AuthorizationReader {
   const { next, block, transactionOf, stateOf, isUsedBy, shownBy, finalOf } = turnsOf(branches, scene);
   const state = async () => stateOf(next());
@@ -165,13 +165,13 @@ export function nodesOf(branches: readonly Branch[], scene: Scene): Authorizatio
   };
 }
 
-// What the payment gate reads of nodes that take turns, call by call.
+// The payment gate's readings of nodes that take turns, call by call.
 
 const USDC = `0x${"cc".repeat(20)}` as const;
 const PAYER = `0x${"11".repeat(20)}` as const;
 const NONCE = `0x${"77".repeat(32)}` as const;
 
-/** A payment to us that closes at the time of block `end`. */
+/** A payment to us whose window closes at the time of block `end`. */
 export const expectedUntil = (end: number, more: Partial<Expected> = {}): Expected => ({
   ...{ payer: PAYER, nonce: NONCE, payTo: PAYEE, value: 1n, fromBlock: 0 },
   ...{ validAfter: 0n, validBefore: timeOf(end) },
@@ -187,7 +187,7 @@ const CANCELED = encodeEventTopics({
   args: { authorizer: PAYER, nonce: NONCE },
 }) as [Hex, ...Hex[]];
 
-/** A process of its own: it remembers what it has read. `calls` counts all that it has asked, `ms` is how long it has run. */
+/** A separate process that remembers its readings. `calls` counts all of its calls, and `ms` is its running time. */
 export function tokenOf(branches: readonly Branch[], scene: Scene) {
   const chain = turnsOf(branches, scene);
   const counted = { calls: 0, ms: 0 };
@@ -246,7 +246,7 @@ export function tokenOf(branches: readonly Branch[], scene: Scene) {
   return { token, counted };
 }
 
-/** What processes share, as the database keeps it. */
+/** The facts that processes share in the database. */
 export function factsInMemory(): FinalFacts {
   let end: NonceEnd | null = null;
   const unused = new Map<bigint, HashedBlock>();
@@ -266,14 +266,14 @@ export function factsInMemory(): FinalFacts {
   };
 }
 
-/** Nothing is ever kept: each process finds out by itself. */
+/** A store that keeps no facts, so each process must find them. */
 export const NO_FACTS: FinalFacts = {
   get: async () => ({ end: null, unusedBefore: null }),
   putEnd: async () => {},
   putUnused: async (_name, _validBefore, block) => block,
 };
 
-// Chains that reorganize above their final block, and when which nodes are asked.
+// Chains that reorganize above their final block, with the order of nodes that are queried.
 
 export interface Moment {
   readonly grown: number;
@@ -298,7 +298,7 @@ const reorganization = fc.record({
 });
 export const MOST_BEHIND = 900;
 const lag: fc.Arbitrary<NodeKind> = fc.constantFrom(0, 1, 30, 180, 299, 460, MOST_BEHIND);
-/** Two nodes of any kind and one that keeps up, in any order. */
+/** Two nodes of any kind and a current one, in any order. */
 export const threeNodes: fc.Arbitrary<readonly NodeKind[]> = (() => {
   const other = fc.oneof(
     { arbitrary: lag, weight: 5 },
@@ -318,7 +318,7 @@ export const worldWith = (nodes: fc.Arbitrary<readonly NodeKind[]>): fc.Arbitrar
     })
     .map(({ first, more, ...given }) => ({ ...given, branches: branchesOf(first, more) }));
 
-/** Only what is not final yet can be replaced. */
+/** Only blocks that are not final yet can be replaced. */
 function branchesOf(
   first: Fate | null,
   more: readonly { readonly since: number; readonly depth: number; readonly fate: Fate | null }[],

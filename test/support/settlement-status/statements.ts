@@ -9,7 +9,7 @@ import { post, send, v2 } from "../payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../payments/signing.ts";
 import type { TestService } from "../service/service.ts";
 
-/** An authorization as x402 carries it. */
+/** An authorization in x402's format. */
 export const wire = ({ authorization: { from, to, value, validAfter, validBefore, nonce } }: Signed) => ({
   from,
   to,
@@ -19,10 +19,10 @@ export const wire = ({ authorization: { from, to, value, validAfter, validBefore
   nonce,
 });
 
-/** Signed statements of a service on a chain like Base, as they are bought and checked. */
+/** Buys and checks signed statements of a service on a chain like Base. */
 export function statementsOf(base: BaseLike, service: TestService) {
   const { chain } = base;
-  /** Buys a signed statement, twice with one payment. */
+  /** Buys a signed statement, and repeats the request with the same payment. */
   async function buy(body: object) {
     const payer = await newPayer(chain);
     await base.caughtUp();
