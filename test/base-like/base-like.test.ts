@@ -157,7 +157,7 @@ describe("provider of the Base stand-in", async () => {
 
     test("A stuck backend lacks the block, its state, logs, and receipts, so items of one batch differ", async () => {
       const head = await headOf();
-      base.backend(1, { standsAt: head });
+      base.backend(1, { lastBlock: head });
       try {
         const { receiver, transactionHash, blockNumber, blockHash } = await transfer();
         const at = `0x${blockNumber.toString(16)}`;
@@ -182,7 +182,7 @@ describe("provider of the Base stand-in", async () => {
         const seen = (await both("eth_getTransactionByHash", transactionHash)).map(({ result }) => result);
         expect(new Set(seen.map((one) => (one as { blockNumber: unknown }).blockNumber))).toEqual(new Set([at, null]));
       } finally {
-        base.backend(1, { standsAt: null });
+        base.backend(1, { lastBlock: null });
       }
     });
 

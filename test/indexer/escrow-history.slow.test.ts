@@ -52,7 +52,7 @@ async function indexIn(scope: "full" | "selective"): Promise<pg.Pool> {
   const env = { ...settings, INDEX_SCOPE: scope };
   await load(indexerUrl, file, env);
   const launched = await forFile(launchIndexer({ DATABASE_URL: indexerUrl, BASE_RPC_URL: chain.rpcUrl, ...env }));
-  await launched.saying("index ready");
+  await launched.untilLogged("index ready");
   return forFile(new pg.Pool({ connectionString: indexerUrl, max: 2 }));
 }
 

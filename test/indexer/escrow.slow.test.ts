@@ -112,12 +112,12 @@ beforeAll(async () => {
     START_BLOCK: String(sales().from),
     INDEX_SCOPE: "full",
   });
-  await launched.saying("index ready");
+  await launched.untilLogged("index ready");
   await caughtUp();
 }, 240_000);
 
 afterAll(async () => {
-  launched?.letGo();
+  launched?.closeInput();
   await Promise.all([launched?.ended, reader?.end()]);
   await chain?.stop();
 });
@@ -156,7 +156,7 @@ describe("the escrow rebuilt from its events", { timeout: 90_000 }, () => {
   test("After SIGKILL it recovers and counts nothing twice", async () => {
     process.kill(launched.ponderPid(), "SIGKILL");
     await actor.play(planBlocks(4, 30));
-    await launched.saying("ponder started", 2);
+    await launched.untilLogged("ponder started", 2);
     await expectRebuilt();
   });
 });

@@ -71,8 +71,8 @@ async function indexIn(scope: (typeof SCOPES)[number]): Promise<object> {
       ...{ PAY_TO_ADDRESS: FEE_RECIPIENT, ESCROW_ADDRESSES: recorded.escrows.join() },
     }),
   );
-  await launched.saying("index ready");
-  return describeIndex(db, String(launched.said("index ready")[0]?.schema));
+  await launched.untilLogged("index ready");
+  return describeIndex(db, String(launched.logged("index ready")[0]?.schema));
 }
 
 test("The rows of each version are the same as when it was recorded", async () => {

@@ -70,21 +70,21 @@ async function follows(): Promise<void> {
  * lock.
  */
 async function untilReady(launched: Launched, times: number): Promise<void> {
-  await watching(db, launched.saying("index ready", times));
-  expect(launched.said("Schema is locked by a different Ponder app")).toEqual([]);
+  await watching(db, launched.untilLogged("index ready", times));
+  expect(launched.logged("Schema is locked by a different Ponder app")).toEqual([]);
 }
 
 await chain.mine(3);
 const first = await launch();
-await first.saying("index ready");
+await first.untilLogged("index ready");
 const second = await launch();
-await second.saying(WAITS);
+await second.untilLogged(WAITS);
 
 test("One of two launchers has the index, and only its Ponder is connected to write", async () => {
   await follows();
   const { holders, writers } = await sessions(db);
   expect([holders.length, writers.map(holderOf)]).toEqual([1, holders.map(holderOf)]);
-  expect(second.said("ponder started")).toEqual([]);
+  expect(second.logged("ponder started")).toEqual([]);
 });
 
 test("A launcher that is stopped for a minute keeps the lock, and only its Ponder writes", async () => {
@@ -98,7 +98,7 @@ test("A launcher that is stopped for a minute keeps the lock, and only its Ponde
   await follows();
   const { holders, writers } = await sessions(db);
   expect([holders, writers.map(holderOf)]).toEqual([before, holders.map(holderOf)]);
-  expect(second.said("ponder started")).toEqual([]);
+  expect(second.logged("ponder started")).toEqual([]);
 });
 
 test("A Ponder that is stopped and resumed continues to write, because its launcher has the lock", async () => {
@@ -107,7 +107,7 @@ test("A Ponder that is stopped and resumed continues to write, because its launc
   await sleep(2_000);
   process.kill(first.ponderPid(), "SIGCONT");
   await follows();
-  expect(second.said("ponder started")).toEqual([]);
+  expect(second.logged("ponder started")).toEqual([]);
 });
 
 test("A launcher whose connection ends stops its Ponder, and one of the two launchers continues", async () => {
@@ -130,8 +130,8 @@ const inTurn = (): readonly [Launched, Launched] => (isAlive(first.ponderPid()) 
 test("A stopped launcher and Ponder that lose the lock write nothing after they resume", async () => {
   const [holder = ""] = (await sessions(db)).holders;
   const [stopped, waiting] = inTurn();
-  const [ponder, waited] = [stopped.ponderPid(), stopped.said(WAITS).length];
-  const ready = waiting.said("index ready").length;
+  const [ponder, waited] = [stopped.ponderPid(), stopped.logged(WAITS).length];
+  const ready = waiting.logged("index ready").length;
   stopped.kill("SIGSTOP");
   process.kill(ponder, "SIGSTOP");
   await db.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1", [holder]);
@@ -140,7 +140,7 @@ test("A stopped launcher and Ponder that lose the lock write nothing after they 
   process.kill(ponder, "SIGCONT");
   await watching(db, expect.poll(() => isAlive(ponder), { timeout: 10_000 }).toBe(false));
   stopped.kill("SIGCONT");
-  await watching(db, stopped.saying(WAITS, waited + 1));
+  await watching(db, stopped.untilLogged(WAITS, waited + 1));
   await follows();
   const { holders, writers } = await sessions(db);
   expect([holders.length, writers.map(holderOf)]).toEqual([1, holders.map(holderOf)]);
@@ -149,7 +149,7 @@ test("A stopped launcher and Ponder that lose the lock write nothing after they 
 
 test("A killed launcher leaves no Ponder, and the waiting one takes over immediately", async () => {
   const [killed, waiting] = inTurn();
-  const [ponder, ready] = [killed.ponderPid(), waiting.said("index ready").length];
+  const [ponder, ready] = [killed.ponderPid(), waiting.logged("index ready").length];
   killed.kill("SIGKILL");
   await untilReady(waiting, ready + 1);
   expect(isAlive(ponder)).toBe(false);

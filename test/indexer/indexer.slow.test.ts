@@ -51,13 +51,13 @@ beforeAll(async () => {
   days = await playHistory(chain, actor);
   all = await Promise.all([begin("full", chain), begin("selective", chain)]);
   [full, selective] = all as [Indexed, Indexed];
-  await Promise.all(all.map(({ launched }) => launched.saying("index ready")));
+  await Promise.all(all.map(({ launched }) => launched.untilLogged("index ready")));
   await allCaughtUp();
 }, 120_000);
 
 afterAll(async () => {
   for (const { launched, pool } of all ?? []) {
-    launched.letGo();
+    launched.closeInput();
     await Promise.all([launched.ended, pool.end()]);
   }
   await Promise.all([chain?.stop(), second?.stop()]);
@@ -136,10 +136,13 @@ describe("faults", { timeout: 90_000 }, () => {
     await Promise.all(all.map(pruneClosely));
     for (const { launched } of all) process.kill(launched.ponderPid(), "SIGKILL");
     const paid = new Map([...before, ...(await payStrangers(62))]);
-    await Promise.all([expectTruePositions(paid), ...all.map(({ launched }) => launched.saying("ponder started", 2))]);
+    await Promise.all([
+      expectTruePositions(paid),
+      ...all.map(({ launched }) => launched.untilLogged("ponder started", 2)),
+    ]);
     await allCaughtUp();
     for (const indexed of all) {
-      const [before, after] = indexed.launched.said("ponder started");
+      const [before, after] = indexed.launched.logged("ponder started");
       expect([after?.schema, after?.startBlock]).toEqual([before?.schema, before?.startBlock]);
       await expectRecount(indexed, [await nowOf(chain)], chain);
     }
@@ -154,12 +157,12 @@ describe("faults", { timeout: 90_000 }, () => {
 
   test("With a new service address it builds a new index, and the old one answers until the new one is ready", async () => {
     const [now, paid] = [await nowOf(chain), stranger(4)];
-    const [old] = selective.launched.said("ponder started");
+    const [old] = selective.launched.logged("ponder started");
     selective.launched = launch(selective, chain, { OWN_ADDRESSES: paid });
     const { launched, index } = selective;
-    await launched.saying("ponder started");
+    await launched.untilLogged("ponder started");
     const answers: unknown[] = [];
-    for (; launched.said("index ready").length === 0; await sleep(20))
+    for (; launched.logged("index ready").length === 0; await sleep(20))
       answers.push((await index.activity(paid, now))?.distinctCounterparties);
     expect(answers.length).toBeGreaterThan(10);
     expect(new Set(answers.slice(0, -10))).toEqual(new Set([1]));
@@ -168,13 +171,13 @@ describe("faults", { timeout: 90_000 }, () => {
     await expectRecount(selective, [now], chain);
     expect(await index.activity(paid, now)).toMatchObject({ distinctCounterparties: 0 });
     await ageIndex(selective, String(old?.schema));
-    await launched.saying("dropped a replaced index");
-    expect(launched.said("dropped a replaced index")).toEqual([expect.objectContaining({ dropped: old?.schema })]);
+    await launched.untilLogged("dropped a replaced index");
+    expect(launched.logged("dropped a replaced index")).toEqual([expect.objectContaining({ dropped: old?.schema })]);
   });
 
   test("It ends, with Ponder, when its parent ends", async () => {
     const ponder = full.launched.ponderPid();
-    full.launched.letGo();
+    full.launched.closeInput();
     expect(await full.launched.ended).toBe(0);
     expect(isAlive(ponder)).toBe(false);
   });
@@ -185,12 +188,12 @@ describe("faults", { timeout: 90_000 }, () => {
     await second.mine(3);
     const before = await schemasOf(full);
     full.launched = launch(full, second);
-    await full.launched.saying("the indexer stopped and is restarting", 3);
-    const reasons = full.launched.said("the indexer stopped and is restarting").map(({ reason }) => reason);
+    await full.launched.untilLogged("the indexer stopped and is restarting", 3);
+    const reasons = full.launched.logged("the indexer stopped and is restarting").map(({ reason }) => reason);
     expect(reasons.join()).toMatch(/not from the node's chain|behind a block that is final in the index/);
-    expect(full.launched.said("ponder started")).toEqual([]);
+    expect(full.launched.logged("ponder started")).toEqual([]);
     expect(await schemasOf(full)).toEqual(before);
-    full.launched.letGo();
+    full.launched.closeInput();
     await full.launched.ended;
   });
 
@@ -202,12 +205,12 @@ describe("faults", { timeout: 90_000 }, () => {
     });
     const before = await schemasOf(full);
     full.launched = launch(full, { rpcUrl: node.url });
-    await full.launched.saying("the indexer stopped and is restarting", 2);
+    await full.launched.untilLogged("the indexer stopped and is restarting", 2);
     expect(await schemasOf(full)).toEqual(before);
     node.become(null);
-    await full.launched.saying("index ready");
+    await full.launched.untilLogged("index ready");
     expect(await schemasOf(full)).toEqual(before);
-    full.launched.letGo();
+    full.launched.closeInput();
     await full.launched.ended;
     node.stop();
   });
@@ -215,7 +218,7 @@ describe("faults", { timeout: 90_000 }, () => {
   test("After a drop, another chain is indexed from scratch without the previous one's rows", async () => {
     expect(await runDrop(full, second)).toContain("Dropped: live_");
     full.launched = launch(full, second);
-    await full.launched.saying("index ready");
+    await full.launched.untilLogged("index ready");
     await caughtUp(full, second);
     const now = await nowOf(second);
     expect(await full.index.activity(stranger(40), now)).toMatchObject({ distinctCounterparties: 1 });
@@ -225,12 +228,12 @@ describe("faults", { timeout: 90_000 }, () => {
   });
 
   test("npm run index:drop drops everything that the indexer made, but nothing that is in use", async () => {
-    await selective.launched.saying("index ready");
+    await selective.launched.untilLogged("index ready");
     expect(await runDrop(selective, chain)).toContain("Stop it first");
     expect(await runDrop(full, chain)).toContain("Dropped: live_");
     expect(await schemasOf(full)).toEqual([]);
     full.launched = launch(full, chain);
-    await full.launched.saying("index ready");
+    await full.launched.untilLogged("index ready");
     await caughtUp(full, chain);
     await expectRecount(full, [await nowOf(chain)], chain);
   });

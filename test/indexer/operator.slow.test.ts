@@ -85,7 +85,7 @@ beforeAll(async () => {
   others = await hold({ chain, escrow: { ...operator, address: custody } }, other, { operator: STRANGER });
   await end(released, "release");
   launched = launchIndexerOf({ chain, database, escrows: [operator], env: { START_BLOCK: "0", INDEX_SCOPE: "full" } });
-  await launched.saying("index ready");
+  await launched.untilLogged("index ready");
   await end(refunded, "refund");
   await chain.increaseTime(3_700);
   await reclaim(chain, reclaimed);
@@ -93,7 +93,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  launched?.letGo();
+  launched?.closeInput();
   await Promise.all([launched?.ended, reader?.end()]);
   await chain?.stop();
 });

@@ -141,17 +141,17 @@ describe("a history", () => {
     const { indexerUrl } = await freshDatabase();
     await load(indexerUrl, FILE);
     const launched = launchIndexer(environment({ DATABASE_URL: indexerUrl, BASE_RPC_URL: rpc.url }));
-    await launched.saying("ponder started");
+    await launched.untilLogged("ponder started");
     const db = new pg.Client({ connectionString: indexerUrl });
     await db.connect();
     await db.query("update history.history set id = 'made again'");
-    await launched.saying("index ready");
+    await launched.untilLogged("index ready");
     await launched.stop();
     await db.end();
     rpc.close();
-    const [first, second] = launched.said("ponder started").map(({ schema }) => schema);
+    const [first, second] = launched.logged("ponder started").map(({ schema }) => schema);
     expect(first).not.toBe(second);
-    expect(launched.said("index ready")).toEqual([expect.objectContaining({ schema: second })]);
+    expect(launched.logged("index ready")).toEqual([expect.objectContaining({ schema: second })]);
   });
 
   test("A history that does not exist ends the indexer", async () => {

@@ -77,13 +77,13 @@ async function withIndex<T>(
   const launched = launchIndexer({ ...env, ...changed });
   try {
     await disturb?.(launched);
-    await expect.poll(() => launched.said("index ready").length, READY).toBe(1);
+    await expect.poll(() => launched.logged("index ready").length, READY).toBe(1);
     await caughtUp();
     const made = await work();
     const { rows: coverage } = await pool.query("select * from live.coverage");
-    return { ...made, coverage, columns: await columnsOf(String(launched.said("index ready")[0]?.schema)) };
+    return { ...made, coverage, columns: await columnsOf(String(launched.logged("index ready")[0]?.schema)) };
   } finally {
-    launched.letGo();
+    launched.closeInput();
     await launched.ended;
   }
 }
@@ -103,14 +103,14 @@ async function columnsOf(schema: string): Promise<readonly object[]> {
 async function killInTakeOver(launched: Launched): Promise<void> {
   const blocker = await pool.connect();
   await blocker.query("begin; lock table history.wallet in access exclusive mode");
-  await launched.saying("ponder started");
+  await launched.untilLogged("ponder started");
   const waits = `select from pg_stat_activity where wait_event_type = 'Lock' and query like 'alter table "history"."wallet" set schema%'`;
   await expect.poll(async () => (await pool.query(waits)).rowCount, READY).toBe(1);
   process.kill(launched.ponderPid(), "SIGKILL");
   // Its transaction holds the tables until PostgreSQL notices the closed connection at the next statement.
   await blocker.query("rollback");
   blocker.release();
-  await launched.saying("ponder started", 2);
+  await launched.untilLogged("ponder started", 2);
 }
 
 /** Takes the files over in this scope and follows the chain. Expects every row and window to equal a recount. */

@@ -30,7 +30,7 @@ export function settingsOf(changed: Readonly<Record<string, string>> = {}): Inde
 export interface Preload {
   readonly pid: number;
   /** Resolves once the output contains this. */
-  readonly saying: (words: string) => Promise<void>;
+  readonly untilPrinted: (words: string) => Promise<void>;
   /** The exit code (null after a signal) and the complete output. */
   readonly ended: Promise<{ readonly code: number | null; readonly output: string }>;
 }
@@ -48,7 +48,7 @@ export function startPreload(file: string, env: Readonly<Record<string, string>>
     });
   return {
     pid: child.pid ?? 0,
-    saying: async (words) => {
+    untilPrinted: async (words) => {
       if (!(await waitUntil(() => output.includes(words), 60_000)))
         throw new Error(`It did not print "${words}":\n${output}`);
     },

@@ -48,10 +48,10 @@ async function runIndexer(more: Readonly<Record<string, string>> = {}): Promise<
   asked.length = 0;
   const env = { BASE_RPC_URL: node.url, DATABASE_URL: indexerUrl, INDEX_SCOPE: "selective", INDEX_HISTORY: "" };
   const launched = await forFile(launchIndexer({ ...environment(env), ...more }));
-  await launched.saying("index ready");
-  restarts.push(...launched.said("the indexer stopped and is restarting"));
+  await launched.untilLogged("index ready");
+  restarts.push(...launched.logged("the indexer stopped and is restarting"));
   await launched.stop();
-  return String(launched.said("ponder started")[0]?.schema);
+  return String(launched.logged("ponder started")[0]?.schema);
 }
 
 interface Left {

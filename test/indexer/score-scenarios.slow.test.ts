@@ -69,15 +69,15 @@ beforeAll(async () => {
 
 /** Waits until an index has all blocks. */
 async function reach(index: Launched, reader: pg.Pool): Promise<void> {
-  await index.saying("index ready");
+  await index.untilLogged("index ready");
   const { position } = createActivityIndex(reader, { viewsSchema: "live" });
   const there = await waitUntil(async () => (await position())?.block === lastBlock, 45_000);
   if (!there) throw new Error(`The index did not reach block ${lastBlock}.`);
 }
 
 afterAll(async () => {
-  launched?.letGo();
-  launchedSelective?.letGo();
+  launched?.closeInput();
+  launchedSelective?.closeInput();
   await Promise.all([launched?.ended, launchedSelective?.ended, pool?.end(), owner?.end(), selectivePool?.end()]);
   await chain?.stop();
 });
@@ -229,7 +229,7 @@ describe("a reading", () => {
 });
 
 test("The facts of a payer with 20,000 payees are found by key, with one cached plan", async () => {
-  const schema = String(launched.said("ponder started")[0]?.schema);
+  const schema = String(launched.logged("ponder started")[0]?.schema);
   await makeCrowded(owner, schema);
   const crowded = createScoreIndex(pool, { viewsSchema: "crowded" });
   const [found] = (await crowded.read([CROWDED_PAYER], end)) ?? [];

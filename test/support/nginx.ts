@@ -54,16 +54,16 @@ http { access_log off; ${temporary.join(" ")}\n${http}}`;
   const child = spawn(program ?? "", ["-p", folder, "-c", join(folder, "nginx.conf"), "-e", "stderr"], {
     stdio: ["ignore", "ignore", "pipe"],
   });
-  let said = "";
+  let output = "";
   child.stderr.on("data", (part) => {
-    said += part;
+    output += part;
   });
   const ended = once(child, "exit");
   const url = `http://127.0.0.1:${port}`;
   const isUp = async () =>
     child.exitCode !== null || (await fetch(url, { redirect: "manual" }).catch(() => null)) !== null;
   await waitUntil(isUp, 30_000, 20);
-  if (child.exitCode !== null) throw new Error(`nginx ended: ${said}`);
+  if (child.exitCode !== null) throw new Error(`nginx ended: ${output}`);
   return {
     url,
     /** Reloads the configuration without closing connections that have a request. */

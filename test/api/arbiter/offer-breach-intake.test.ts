@@ -22,7 +22,7 @@ import {
   SHOP_DID,
   showDocument,
   TX,
-  told,
+  verdictLines,
 } from "../../support/arbiter/breach.ts";
 import { sends } from "../../support/arbiter/rows.ts";
 import type { SignedTerms, Terms } from "../../support/arbiter/signed-terms.ts";
@@ -32,7 +32,7 @@ const site = await startSite();
 afterAll(() => site.close());
 beforeEach(() => showDocument(site));
 
-const decided = async (given: Case) => told(await evidenceOn(site, given));
+const decided = async (given: Case) => verdictLines(await evidenceOn(site, given));
 
 describe("seller's DID document", () => {
   const dear = async (): Promise<Case> => ({

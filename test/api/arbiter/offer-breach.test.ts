@@ -18,7 +18,7 @@ import {
   SEPOLIA,
   showDocument,
   TX,
-  told,
+  verdictLines,
 } from "../../support/arbiter/breach.ts";
 import type { SignedTerms } from "../../support/arbiter/signed-terms.ts";
 import { factsNamed, judged, startSite } from "../../support/arbiter/site.ts";
@@ -32,7 +32,7 @@ const UNREAD = ["settlement unknown not_read", "time unknown not_read"];
 
 test.each(REFUNDED)("A proven breach is refunded: %s", async (_, given, lines) => {
   const evidence = await evidenceOn(site, await given());
-  expect(told(evidence)).toEqual(["refund", ...lines]);
+  expect(verdictLines(evidence)).toEqual(["refund", ...lines]);
   expect(evidence.transfer).toMatchObject({ network: BASE.id, transaction: TX, logIndex: 7 });
 });
 
@@ -46,7 +46,7 @@ describe("unproven breach", () => {
   test.each(ESCALATED)("%s: the claim escalates and decides no transfer", async (_, given, lines) => {
     const evidence = await evidenceOn(site, await given());
     const unread = factsNamed(evidence, "transaction").length === 0 ? UNREAD : [];
-    expect(told(evidence)).toEqual(["escalate", ...lines, ...unread]);
+    expect(verdictLines(evidence)).toEqual(["escalate", ...lines, ...unread]);
     expect(evidence.transfer).toBeUndefined();
   });
 
@@ -54,7 +54,7 @@ describe("unproven breach", () => {
     const { transfer } = await evidenceOn(site, { chain: { [BASE.id]: paidBy(DEAR) } });
     const verdict = "0123456789abcdef0123456789abcdef";
     const again = transfer?.decidedBefore(verdict);
-    expect(again && told(again)).toEqual(["escalate", "settlement unknown decided_before"]);
+    expect(again && verdictLines(again)).toEqual(["escalate", "settlement unknown decided_before"]);
     expect(again?.transfer).toBeUndefined();
     expect(again && factsNamed(again, "decided_before")).toEqual([{ fact: "decided_before", verdict }]);
   });

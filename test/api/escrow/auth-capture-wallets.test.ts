@@ -15,7 +15,7 @@ import { encodeHeader } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
 import { PRICES } from "../../support/payments/prices.ts";
 import { post } from "../../support/payments/requests.ts";
-import { burningOn, deployWallet, SMART_WALLET_ABI } from "../../support/payments/wallets.ts";
+import { burningWallet, deployWallet, SMART_WALLET_ABI } from "../../support/payments/wallets.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain());
@@ -70,7 +70,7 @@ describe("smart wallet as a payer of the escrow demo", () => {
   describe("allowed factory", () => {
     let allowed: string;
     beforeAll(async () => {
-      await chain.client.setCode({ address: HOSTILE, bytecode: burningOn("0x5f15") });
+      await chain.client.setCode({ address: HOSTILE, bytecode: burningWallet("0x5f15") });
       const config = { escrowAddresses: addresses, walletFactories: [FACTORY, HOSTILE] };
       const other = await startService({ chain, database: service.database, config });
       allowed = `${other.url}/escrow/demo`;

@@ -5,7 +5,6 @@ import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { leaveAt, startFaultyNode } from "../../support/chain/nodes.ts";
 import {
-  askedOnChain,
   deployEscrow,
   END_TURNS,
   type EscrowScene,
@@ -14,6 +13,7 @@ import {
   hold,
   newMerchant,
   PATIENT,
+  requestedOutcomes,
   statusOf,
 } from "../../support/escrow/contract.ts";
 import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
@@ -59,7 +59,7 @@ describe("escrow outcomes on an unstable chain", async () => {
       await left;
       faulty.become(null);
       await expectOutcome(at, one, "refund");
-      expect(await askedOnChain(at, one)).toHaveLength(1);
+      expect(await requestedOutcomes(at, one)).toHaveLength(1);
     },
   );
 

@@ -15,7 +15,7 @@ import {
   signWithWindow,
   startContestScene,
 } from "../../support/escrow/contest.ts";
-import { askedOnChain, END_TURNS, newMerchant, statusOf } from "../../support/escrow/contract.ts";
+import { END_TURNS, newMerchant, requestedOutcomes, statusOf } from "../../support/escrow/contract.ts";
 import type { Sent } from "../../support/escrow/delivery.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
@@ -234,12 +234,12 @@ describe("contests while the service is busy", async () => {
     await mineAt(Number((await scene.chain.client.getBlock({ blockNumber })).timestamp) + 1_800);
     await settle();
     const refund = { decision: "refund", event: { record: zeroHash } };
-    expect(await askedOnChain(at.escrow, never)).toMatchObject([refund]);
+    expect(await requestedOutcomes(at.escrow, never)).toMatchObject([refund]);
     await pass();
     expect(await answerTo(never)).toMatchObject({
       contest: { rule: "window_closed", decision: "refund" },
       status: "refunded",
     });
-    expect(await askedOnChain(at.escrow, never)).toMatchObject([refund]);
+    expect(await requestedOutcomes(at.escrow, never)).toMatchObject([refund]);
   });
 });

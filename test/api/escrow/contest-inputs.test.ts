@@ -12,7 +12,7 @@ import {
   postContest,
   startContestScene,
 } from "../../support/escrow/contest.ts";
-import { askedOnChain, hold, newMerchant, statusOf } from "../../support/escrow/contract.ts";
+import { hold, newMerchant, requestedOutcomes, statusOf } from "../../support/escrow/contract.ts";
 import { deliver, GOOD } from "../../support/escrow/delivery.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
@@ -167,7 +167,7 @@ test("A halted chain leaves the window open, and the release follows once blocks
   const held = await open();
   await mineAt(held.until - 1);
   for (let look = 0; look < 3; look += 1) await pass();
-  expect(await askedOnChain(at.escrow, held)).toEqual([]);
+  expect(await requestedOutcomes(at.escrow, held)).toEqual([]);
   // The clock jumps past minute 30, so the first transaction decides. Only the service sends one here.
   await mineAt(held.until + 1_200);
   await pass();
@@ -194,7 +194,7 @@ test("Concurrent contests and releases in two processes lead to one contest, one
     };
     const isExpect = kept.claim.category === "expect";
     expect(kept.decision).toBe(isExpect ? "refund" : "release");
-    expect((await askedOnChain(at.escrow, one)).map(({ decision }) => decision)).toEqual([kept.decision]);
+    expect((await requestedOutcomes(at.escrow, one)).map(({ decision }) => decision)).toEqual([kept.decision]);
   }
 });
 
@@ -278,7 +278,7 @@ test("For any times of delivery, contest, and upkeep, there is one outcome, neve
       const ended = contested && !isTrue ? "refunded" : "released";
       expect(await statusOf(at.escrow, held)).toBe(over ? ended : "held");
     }
-    const asked = await askedOnChain(at.escrow, held);
+    const asked = await requestedOutcomes(at.escrow, held);
     expect(asked.map(({ decision }) => decision)).toEqual([contested && !isTrue ? "refund" : "release"]);
   };
   await fc.assert(fc.asyncProperty(times, property), { numRuns: 12, examples: EDGES.map((one) => [one]) });

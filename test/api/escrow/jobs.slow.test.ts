@@ -3,7 +3,6 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startHoldingNode } from "../../support/chain/nodes.ts";
 import {
-  askedOnChain,
   deployEscrow,
   END_TURNS,
   type EscrowScene,
@@ -12,6 +11,7 @@ import {
   hold,
   newMerchant,
   PATIENT,
+  requestedOutcomes,
   statusOf,
 } from "../../support/escrow/contract.ts";
 import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
@@ -65,7 +65,7 @@ async function expectOnce(one: Held, decision: "release" | "refund"): Promise<vo
 
 /** Expects the task to have its transaction, and to be final once its block is. */
 async function expectNoted(one: Held): Promise<void> {
-  const done = (await askedOnChain(scene, one)).find(({ succeeded }) => succeeded);
+  const done = (await requestedOutcomes(scene, one)).find(({ succeeded }) => succeeded);
   await scene.chain.mine(4);
   await endTurns();
   await expect.poll(async () => (await taskOf(one)).state, PATIENT).toBe("final");
@@ -115,7 +115,7 @@ describe("process killed with SIGKILL", () => {
     expect((await taskOf(held)).state).toBe("open");
     await killAndRestart();
     await expectOnce(held, "release");
-    expect(await askedOnChain(scene, held)).toHaveLength(1);
+    expect(await requestedOutcomes(scene, held)).toHaveLength(1);
     await expectNoted(held);
   });
 

@@ -42,7 +42,7 @@ test("If a process is killed while its handler runs, exactly one other process r
   const buyer = await newBuyer(scene.chain);
   const header = await signFor(overHttp, buyer, first.url);
   const lost = pay(overHttp, header, first.url).catch(() => "lost");
-  await first.says("writing");
+  await first.untilPrinted("writing");
 
   const elsewhere = await pay(overHttp, header, `${second.url}?another`);
   expect(elsewhere.status).toBe(409);

@@ -8,7 +8,6 @@ import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import {
-  askedOnChain,
   deployEscrow,
   END_TURNS,
   type EscrowScene,
@@ -17,6 +16,7 @@ import {
   hold,
   newMerchant,
   PATIENT,
+  requestedOutcomes,
   statusOf,
 } from "../../support/escrow/contract.ts";
 import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
@@ -112,7 +112,7 @@ test("Twenty waiting outcomes take at most four transactions, and each is execut
   await carriedUntil(() => areOver(made));
   for (const [place, one] of made.entries()) {
     await expectOutcome(scene, one, decisionAt(place));
-    expect(await askedOnChain(scene, one)).toHaveLength(1);
+    expect(await requestedOutcomes(scene, one)).toHaveLength(1);
   }
 });
 
@@ -157,7 +157,7 @@ test("An outcome that cannot succeed, and one that a stranger ends first, delay 
     (await pool.query("SELECT found FROM escrow_task WHERE payment = $1", [binary(taken.id)])).rows[0]?.found;
   await carriedUntil(async () => (await found()) === "refund");
   // A release that would revert is never sent. The hold is refunded at minute 30.
-  expect([await statusOf(scene, late), await askedOnChain(scene, late)]).toEqual(["held", []]);
+  expect([await statusOf(scene, late), await requestedOutcomes(scene, late)]).toEqual(["held", []]);
 });
 
 test("A release that is too late for its authorization becomes a refund once the timeout has passed", async () => {
@@ -167,10 +167,10 @@ test("A release that is too late for its authorization becomes a refund once the
   expect((await deliver(service, merchant, { ...held, ...GOOD })).body.decision).toBe("release");
   await chain.increaseTime(1_200);
   await carriedUntil(async () => true);
-  expect([await statusOf(scene, held), await askedOnChain(scene, held)]).toEqual(["held", []]);
+  expect([await statusOf(scene, held), await requestedOutcomes(scene, held)]).toEqual(["held", []]);
   await chain.increaseTime(600);
   await carriedUntil(() => areOver([held]));
-  expect(await askedOnChain(scene, held)).toMatchObject([
+  expect(await requestedOutcomes(scene, held)).toMatchObject([
     { decision: "refund", succeeded: true, event: { record: NO_RECORD } },
   ]);
 });

@@ -4,7 +4,6 @@ import { describe, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import {
-  askedOnChain,
   deployEscrow,
   type EscrowScene,
   type Held,
@@ -12,6 +11,7 @@ import {
   holdTogether,
   newMerchant,
   PATIENT,
+  requestedOutcomes,
   statusOf,
 } from "../../support/escrow/contract.ts";
 import { deliver, forwarded, GOOD, headersOf, type Sent, signDelivery, verify } from "../../support/escrow/delivery.ts";
@@ -79,7 +79,7 @@ describe("delivery with signed headers", () => {
     await eventually(() => statusOf({ chain, escrow }, held), "refunded" as const);
     // The index counts a refund against the merchant only if it has a record.
     const record = rule === "refused_input" ? zeroHash : body.record;
-    expect(await askedOnChain({ chain, escrow }, held)).toMatchObject([{ decision: "refund", event: { record } }]);
+    expect(await requestedOutcomes({ chain, escrow }, held)).toMatchObject([{ decision: "refund", event: { record } }]);
     expect((await send(String(body.record_url))).body).toMatchObject({ rule, decision: "refund" });
   });
 });

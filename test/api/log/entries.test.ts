@@ -20,14 +20,14 @@ import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { type RecordRow, recordMaker } from "../../support/log/records.ts";
 import { auditLog } from "../../support/log/stage.ts";
-import { letGo } from "../../support/openapi/answers.ts";
+import { forgetService } from "../../support/openapi/answers.ts";
 import { connectOwner } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain }));
 // The test's records are shorter than the service's, so responses need not match the OpenAPI description.
-letGo(service.url);
+forgetService(service.url);
 const owner = await forFile(await connectOwner(service.database));
 const store = createLogStore(await forFile(connect(service.database.apiUrl)));
 const recordsOf = await recordMaker();

@@ -51,7 +51,7 @@ test.skipIf(typeof program === "string")(
     const signed = await signPayment(await newPayer(chain));
     expect((await post(`${api.url}/test/basic`, v2(signed))).status).toBe(200);
     await chargedOnce(chain, signed);
-    await indexer.saying("index ready");
+    await indexer.untilLogged("index ready");
 
     // The CA is in no trust store, so a connection fails unless its certificate is given.
     const secured = (parameters: string) => `${pooled.apiUrl}?${parameters}`;
@@ -75,7 +75,7 @@ test.skipIf(typeof program === "string")(
         env: { START_BLOCK: "0" },
       }),
     );
-    await again.saying("index ready");
+    await again.untilLogged("index ready");
   },
 );
 

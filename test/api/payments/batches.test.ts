@@ -10,7 +10,7 @@ import { chargedOnce, nothingCharged, settlements } from "../../support/payments
 import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { burningOn, SIGNS } from "../../support/payments/wallets.ts";
+import { burningWallet, SIGNS } from "../../support/payments/wallets.ts";
 import { binary, freshDatabase } from "../../support/service/database.ts";
 import { RELAYER, startService } from "../../support/service/service.ts";
 
@@ -142,7 +142,7 @@ describe("A payer whose payment fails within a batch", () => {
     const burner = await newPayer(chain, 0n);
     await chain.client.setCode({
       address: burner.address,
-      bytecode: burningOn(SIGNS["transactions have an origin, simulations none"]),
+      bytecode: burningWallet(SIGNS["transactions have an origin, simulations none"]),
     });
     const delegation = `0xef0100${burner.address.slice(2)}` as const;
     const { answer } = await withNeighbors(payer, () =>

@@ -7,7 +7,7 @@ import { createSeal } from "../../../api/platform/db/seal.ts";
 import { eachNetwork } from "../../../api/platform/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { away, startFaultyNode } from "../../support/chain/nodes.ts";
+import { startFaultyNode, unreachable } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { startFacilitator } from "../../support/payments/facilitator.ts";
@@ -152,7 +152,7 @@ describe("A payment identifier", () => {
     if (first === undefined || second === undefined) throw new Error("nothing signed");
     const id = randomUUID();
     // The checks still get the head, but simulations fail.
-    node.become(async (call, pass) => (call.method === "eth_call" ? away(call, pass) : pass(call)));
+    node.become(async (call, pass) => (call.method === "eth_call" ? unreachable(call, pass) : pass(call)));
     expectProblem(await pay(first, id), 503, "payment_pending");
     node.become(null);
     expect(await rowsOf(payer)).toEqual([{ state: "received", reason: null }]);

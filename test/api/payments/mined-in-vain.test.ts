@@ -6,13 +6,13 @@ import type { Expected } from "../../../api/platform/chain/view.ts";
 import { eachNetwork } from "../../../api/platform/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { standingStillAt, startFaultyNode } from "../../support/chain/nodes.ts";
+import { startFaultyNode, stoppedAt } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { broadcast, chargedOnce, nothingCharged, submit } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { burningOn, FLAG, gasBelow, originIs, SIGNS, thinking } from "../../support/payments/wallets.ts";
+import { burningWallet, FLAG, gasBelow, originIs, SIGNS, slowWallet } from "../../support/payments/wallets.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 import { ALONE, RELAYER, startService } from "../../support/service/service.ts";
 
@@ -71,14 +71,14 @@ describe("The gas of one settlement", async () => {
       ["our address", originIs(RELAYER.address)],
       ["a gas limit above ours", gasBelow(1_000_000)],
     ])("A payer whose code detects simulations by %s is refused, and no gas is spent", async (__, sign) => {
-      const payer = await deploy(burningOn(sign));
+      const payer = await deploy(burningWallet(sign));
       const why = expectPaymentRequired(await buy(one, await signPayment(payer)));
       expect(why).toMatch(/rejects the signature|more than 350,000 gas/);
       expect(await sent()).toBe(0);
     });
 
     test("A payer whose code changes before it is mined costs at most 350,000 gas once, and the same header is never submitted again", async () => {
-      const payer = await deploy(burningOn(SIGNS["a flag in its storage is set in between"]));
+      const payer = await deploy(burningWallet(SIGNS["a flag in its storage is set in between"]));
       const signed = await signPayment(payer);
       await chain.client.setAutomine(false);
       const answering = buy(one, signed);
@@ -100,7 +100,7 @@ describe("The gas of one settlement", async () => {
   });
 
   test("A payment that was mined and reverted gets its result if its payer later broadcasts the authorization", async () => {
-    const payer = await KINDS["a contract"](burningOn(SIGNS["a flag in its storage is set in between"]));
+    const payer = await KINDS["a contract"](burningWallet(SIGNS["a flag in its storage is set in between"]));
     const signed = await signPayment(payer);
     await chain.client.setAutomine(false);
     const answering = buy(one, signed);
@@ -118,7 +118,7 @@ describe("The gas of one settlement", async () => {
 
   test("A wallet that needs more gas than the limit is refused with the reason", async () => {
     const payer = await newPayer(chain);
-    await chain.client.setCode({ address: payer.address, bytecode: thinking(8_000) });
+    await chain.client.setCode({ address: payer.address, bytecode: slowWallet(8_000) });
     const why = expectPaymentRequired(await buy(one, await signPayment(payer)));
     expect(why).toMatch(/would take more than 350,000 gas/);
     expect(await sent()).toBe(0);
@@ -126,7 +126,7 @@ describe("The gas of one settlement", async () => {
 
   test("A wallet that needs less gas than the limit can pay", async () => {
     const payer = await newPayer(chain);
-    await chain.client.setCode({ address: payer.address, bytecode: thinking(2_500) });
+    await chain.client.setCode({ address: payer.address, bytecode: slowWallet(2_500) });
     const signed = await signPayment(payer);
     expect((await buy(one, signed)).status).toBe(200);
     await chargedOnce(chain, signed);
@@ -180,10 +180,10 @@ describe("A settlement that fails", async () => {
     await broadcast(chain, signed);
     const transaction = await mined(signed);
     const failed = async () => transaction;
-    node.become(standingStillAt(before));
+    node.become(stoppedAt(before));
     await expect(lookFor(reader, expected, failed)).rejects.toThrow();
     // Several nodes share one URL. Only the one that returns receipts knows our transaction.
-    const lagging = standingStillAt(before);
+    const lagging = stoppedAt(before);
     node.become((call, pass) => (call.method === "eth_getTransactionReceipt" ? pass(call) : lagging(call, pass)));
     await expect(lookFor(reader, expected, failed)).rejects.toThrow();
     node.become(null);
@@ -234,7 +234,7 @@ describe("A settlement that fails", async () => {
 
       test("Failures while USDC is paused do not count against an account or a contract", async () => {
         const wallet = await newPayer(chain);
-        await chain.client.setCode({ address: wallet.address, bytecode: burningOn("0x5f") });
+        await chain.client.setCode({ address: wallet.address, bytecode: burningWallet("0x5f") });
         for (const payer of [await newPayer(chain), wallet]) {
           for (let count = 0; count < 3; count++) {
             await failing(await sign(payer), () => chain.pause());

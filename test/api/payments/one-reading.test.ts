@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from "vitest";
 import { ERC1271 } from "../../../api/platform/chain/signatures.ts";
 import { eachNetwork } from "../../../api/platform/networks.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { standingStillAt, startFaultyNode } from "../../support/chain/nodes.ts";
+import { startFaultyNode, stoppedAt } from "../../support/chain/nodes.ts";
 import { replyTo } from "../../support/chain/rpc.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
@@ -38,7 +38,7 @@ async function freshWallet() {
 
 /** Answers calls that mention `text` as of an older block, for `LAG_MS` from the first such call. */
 function lagsAbout(text: string, block: bigint): void {
-  const behind = standingStillAt(block);
+  const behind = stoppedAt(block);
   let since: number | null = null;
   node.become((call, pass) => {
     if (!JSON.stringify(call).toLowerCase().includes(text.slice(2).toLowerCase())) return pass(call);

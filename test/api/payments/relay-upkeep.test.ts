@@ -144,9 +144,9 @@ describe("A node with a stale transaction count", () => {
     await base.pass(16);
     await relaying.tendAfter(600);
     await relaying.pool.query("UPDATE relay SET created_at = created_at - interval '1 hour'");
-    base.backend(0, { standsAt: head });
+    base.backend(0, { lastBlock: head });
     await send("three", relaying.another());
-    base.backend(0, { standsAt: null });
+    base.backend(0, { lastBlock: null });
     expect((await relaying.rows()).map(({ nonce }) => nonce)).toEqual([0, 1, 2]);
     await relaying.tendAfter(5);
     expect(await client.getTransactionCount({ address: relaying.relayer.address })).toBe(3);

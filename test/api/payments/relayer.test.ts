@@ -8,7 +8,7 @@ import { expectProblem } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { thinking } from "../../support/payments/wallets.ts";
+import { slowWallet } from "../../support/payments/wallets.ts";
 import { freshDatabase, type TestDatabase } from "../../support/service/database.ts";
 import { RELAYER, startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
 
@@ -122,7 +122,7 @@ describe("More wallets with code than slots", async () => {
     const signed = await Promise.all(
       Array.from({ length: 7 }, async () => {
         const payer = await newPayer(chain);
-        await chain.client.setCode({ address: payer.address, bytecode: thinking(1) });
+        await chain.client.setCode({ address: payer.address, bytecode: slowWallet(1) });
         return signPayment(payer);
       }),
     );

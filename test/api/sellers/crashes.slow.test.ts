@@ -8,7 +8,7 @@ import { createExamWork } from "../../../api/sellers/exam-work-store.ts";
 import { EXAM_PRICE } from "../../../api/sellers/products.ts";
 import { interrupted, refundNonce } from "../../../api/sellers/refund.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { away, leaveAt, startFaultyNode } from "../../support/chain/nodes.ts";
+import { leaveAt, startFaultyNode, unreachable } from "../../support/chain/nodes.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { submit } from "../../support/payments/on-chain.ts";
@@ -226,7 +226,7 @@ describe("Refunds", async () => {
     const [, ours, theirs] = shops;
     const payer = await newPayer(chain, 4_000_000n);
     atThePurchase(ours, () => {
-      node.become(away);
+      node.become(unreachable);
       setTimeout(() => node.become(null), 3_000);
       return "cut";
     });

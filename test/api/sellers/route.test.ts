@@ -6,7 +6,7 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { EXAM_KEY, lineFor, looked } from "../../support/sellers/buying.ts";
+import { EXAM_KEY, inspectSeller, lineFor } from "../../support/sellers/buying.ts";
 import { openShop } from "../../support/sellers/shop.ts";
 import { completeEnvironment } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
@@ -86,7 +86,7 @@ test("A wallet named for one path cannot buy an exam of another path in any spel
 test("The free route shows the line to add, the wallets that the file names, and faults in lines to this service", async () => {
   const { wrong } = shops;
   const [url, host, wallet] = [`${wrong.url}/haiku`, new URL(service.url).host, `0x${"ab".repeat(20)}`];
-  expect(await looked(service.url, url)).toMatchObject({
+  expect(await inspectSeller(service.url, url)).toMatchObject({
     refused: { code: "bad_consent" },
     consent: {
       file: {
@@ -98,13 +98,13 @@ test("The free route shows the line to add, the wallets that the file names, and
     },
   });
   wrong.place(`x402-exam v1 other.example nonsense\nx402-exam v1 ${host} ${wallet} /../ 2030-01-01T00:00:00Z`);
-  const shown = await looked(service.url, url, wallet);
+  const shown = await inspectSeller(service.url, url, wallet);
   expect(shown).toMatchObject({
     refused: { code: "bad_consent", detail: expect.stringContaining("Line 3: the path prefix") },
     consent: { problems: [{ line: 3, problem: expect.stringContaining("is not plain") }] },
   });
   wrong.place((shown.consent as { file: { line: string } }).file.line);
-  expect(await looked(service.url, url, wallet)).toMatchObject({
+  expect(await inspectSeller(service.url, url, wallet)).toMatchObject({
     ...{ refused: null, path_prefix: "/", pay_to: wrong.payTo.toLowerCase() },
     consent: { lines: [{ wallet, path_prefix: "/" }], problems: [] },
   });

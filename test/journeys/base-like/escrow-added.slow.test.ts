@@ -100,7 +100,7 @@ test("In either scope, adding an escrow and an own address builds a second index
   await chain.client.mine({ blocks: FINAL_BEHIND });
   const final = Number(await chain.client.getBlockNumber()) - FINAL_BEHIND;
   const before = indexes.map(({ launch }) => launch([first]));
-  await Promise.all(before.map((one) => one.saying("index ready")));
+  await Promise.all(before.map((one) => one.untilLogged("index ready")));
   // One at a time, because a recount would delay the others' responses.
   for (const one of indexes) await one.expectRecounts([first.address], {});
 
@@ -113,14 +113,14 @@ test("In either scope, adding an escrow and an own address builds a second index
     asked.splice(0);
     const after = launch([first, second], { OWN_ADDRESSES: LATE });
     let answers = 0;
-    for (; after.said("index ready").length === 0; answers += 1) expect(await position()).not.toBeNull();
+    for (; after.logged("index ready").length === 0; answers += 1) expect(await position()).not.toBeNull();
     expect(answers).toBeGreaterThan(10);
     expect(asked.some((block) => block < final)).toBe(true);
     const old = before[place] as Launched;
     await old.stop();
-    await age(String(old.said("index ready")[0]?.schema));
-    await after.saying("dropped a replaced index");
-    expect(after.said("dropped a replaced index")[0]?.dropped).toBe(old.said("index ready")[0]?.schema);
+    await age(String(old.logged("index ready")[0]?.schema));
+    await after.untilLogged("dropped a replaced index");
+    expect(after.logged("dropped a replaced index")[0]?.dropped).toBe(old.logged("index ready")[0]?.schema);
   });
 
   const own = { [LATE]: 0 };

@@ -7,7 +7,6 @@ import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE, HALT_MINUTES } from "../../support/base-like/profiles.ts";
 import { reorganize } from "../../support/chain/blocks.ts";
 import {
-  askedOnChain,
   deployEscrow,
   END_TURNS,
   type EscrowScene,
@@ -16,6 +15,7 @@ import {
   hold,
   newMerchant,
   PATIENT,
+  requestedOutcomes,
   statusOf,
 } from "../../support/escrow/contract.ts";
 import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
@@ -125,7 +125,7 @@ test("An undecided hold is refunded after half an hour and not before", async ()
   await base.pass(29);
   const indexer = launchIndexerOf({ chain: { rpcUrl: base.url }, database: service.database, escrows: [escrow] });
   try {
-    await indexer.saying("index ready");
+    await indexer.untilLogged("index ready");
     expect([await statusOf(scene, held), await taskOf()]).toEqual(["held", undefined]);
     await base.pass(1.5);
     await expect.poll(() => statusOf(scene, held), PATIENT).toBe("refunded");
@@ -150,7 +150,7 @@ test.each([
     expect(await lookedAt()).toBe("mined");
     await base.pass(2);
     await eventually(lookedAt, "final");
-    expect(await askedOnChain(scene, held)).toHaveLength(1);
+    expect(await requestedOutcomes(scene, held)).toHaveLength(1);
   },
 );
 
@@ -163,7 +163,7 @@ test("A delivery before a halt of 33 minutes is released afterwards instead of r
   await query(END_TURNS);
   await base.resume();
   await expectOutcome(scene, held, "release");
-  expect(await askedOnChain(scene, held)).toHaveLength(1);
+  expect(await requestedOutcomes(scene, held)).toHaveLength(1);
 });
 
 test("Nodes that do not have the hold yet do not delay its release", async () => {

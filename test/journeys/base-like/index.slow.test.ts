@@ -82,7 +82,7 @@ await base.pass(16);
 await act(5);
 expect(await waitUntil(async () => (await leastFinal()) > acted, 40_000)).toBe(true);
 const scopes = await Promise.all([follow("full"), follow("selective", "history")]);
-await Promise.all(scopes.map(({ launched }) => launched.saying("index ready")));
+await Promise.all(scopes.map(({ launched }) => launched.untilLogged("index ready")));
 
 const plainTransfer = (to: Address) => ({
   ...{ from: WALLETS[4], to: chain.network.usdc.address },
@@ -127,9 +127,9 @@ test("Both indexes see every payment made while nodes lag, are busy, or are stuc
   await act(10);
   base.busy(429, 5);
   base.busy(503, 5);
-  base.backend(2, { standsAt: await chain.client.getBlockNumber() });
+  base.backend(2, { lastBlock: await chain.client.getBlockNumber() });
   await act(10);
-  base.backend(2, { standsAt: null });
+  base.backend(2, { lastBlock: null });
   base.backend(1, { lagMs: 120 });
   await expectRecount();
 });
@@ -178,5 +178,5 @@ test("Minutes without a payment are followed to the head", async () => {
   await base.pass(5);
   await act(2);
   await expectRecount();
-  for (const { launched } of scopes) expect(launched.said("the indexer stopped and is restarting")).toEqual([]);
+  for (const { launched } of scopes) expect(launched.logged("the indexer stopped and is restarting")).toEqual([]);
 });

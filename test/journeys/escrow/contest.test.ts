@@ -10,7 +10,7 @@ import {
   holdWithWindow,
   startContestScene,
 } from "../../support/escrow/contest.ts";
-import { askedOnChain, newMerchant, statusOf } from "../../support/escrow/contract.ts";
+import { newMerchant, requestedOutcomes, statusOf } from "../../support/escrow/contract.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { send } from "../../support/payments/requests.ts";
@@ -40,7 +40,7 @@ describe.each<Custody>(["escrow", "operator"])("payment of the %s with a contest
     expect(until - (await now())).toBe(600);
     await mineAt(until - 1);
     await pass();
-    expect([await status(held, custody), await askedOnChain(at[custody], held)]).toEqual(["held", []]);
+    expect([await status(held, custody), await requestedOutcomes(at[custody], held)]).toEqual(["held", []]);
     await mineAt(until);
     await pass();
     expect(await status(held, custody)).toBe("released");
@@ -61,7 +61,7 @@ describe.each<Custody>(["escrow", "operator"])("payment of the %s with a contest
     await pass();
     expect(await status(held, custody)).toBe("refunded");
     const { record } = first.body.contest as { record: string };
-    expect(await askedOnChain(at[custody], held)).toMatchObject([{ decision: "refund", event: { record } }]);
+    expect(await requestedOutcomes(at[custody], held)).toMatchObject([{ decision: "refund", event: { record } }]);
     expect(await scene.chain.usdcBalance(held.buyer.address)).toBe(10_000_000n);
     // A merchant that forwards again gets the outcome.
     expect((await deliverWithWindow(service, merchant, { held })).body).toMatchObject({

@@ -11,7 +11,6 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { startFaultyNode } from "../../support/chain/nodes.ts";
 import { deliverThrough, openOperator, reclaim } from "../../support/escrow/auth-capture.ts";
 import {
-  askedOnChain,
   deployEscrow,
   END_TURNS,
   type EscrowScene,
@@ -19,6 +18,7 @@ import {
   hold,
   newMerchant,
   PATIENT,
+  requestedOutcomes,
   statusOf,
 } from "../../support/escrow/contract.ts";
 import { deliver, GOOD } from "../../support/escrow/delivery.ts";
@@ -52,7 +52,7 @@ const log = pino({ level: "silent" });
 const jobs = (await createService(service.config, pool, { log, access: log, now })).escrow;
 const index = createEscrowIndex(pool, { viewsSchema: "live" });
 const indexer = await forFile(launchIndexerOf({ chain, database: service.database, escrows: [escrow, operator] }));
-await indexer.saying("index ready");
+await indexer.untilLogged("index ready");
 beforeEach(() => {
   merchant = newMerchant();
 });
@@ -108,7 +108,7 @@ describe("undecided hold", () => {
     expectProblem(await deliver(service, merchant, { ...held, ...GOOD }), 409, "escrow_over");
     await settled(held, "refunded");
     expect(await chain.usdcBalance(held.buyer.address)).toBe(10_000_000n);
-    expect(await askedOnChain(scene, held)).toMatchObject([
+    expect(await requestedOutcomes(scene, held)).toMatchObject([
       { decision: "refund", succeeded: true, from: scene.escrow.arbiter.toLowerCase(), event: { record: NO_RECORD } },
     ]);
     expectProblem(await deliver(service, merchant, { ...held, ...GOOD }), 409, "escrow_over");
@@ -124,7 +124,7 @@ describe("undecided hold", () => {
     expect(await jobs.refundOverdue()).toBe(1);
     await settled(held, "refunded", at);
     expect(await chain.usdcBalance(held.buyer.address)).toBe(10_000_000n);
-    expect(await askedOnChain(at, held)).toMatchObject([{ decision: "refund", event: { record: NO_RECORD } }]);
+    expect(await requestedOutcomes(at, held)).toMatchObject([{ decision: "refund", event: { record: NO_RECORD } }]);
     await gone(held);
   });
 
@@ -193,7 +193,7 @@ test("A process that starts refunds everything that became overdue while none wa
   const running = await startService({ chain, now, database: service.database, config: service.config });
   await expect.poll(() => statusOf(scene, held), PATIENT).toBe("refunded");
   await running.stop();
-  expect(await askedOnChain(scene, held)).toMatchObject([{ decision: "refund", event: { record: NO_RECORD } }]);
+  expect(await requestedOutcomes(scene, held)).toMatchObject([{ decision: "refund", event: { record: NO_RECORD } }]);
   await gone(held);
 });
 
@@ -204,7 +204,7 @@ describe("evaluation and timeout", () => {
     await arrive(held.refundableFrom + 60);
     expect([await jobs.refundOverdue(), (await rows("escrow_task", held)).length]).toEqual([0, 1]);
     await settled(held, "released");
-    expect(await askedOnChain(scene, held)).toMatchObject([{ decision: "release", succeeded: true }]);
+    expect(await requestedOutcomes(scene, held)).toMatchObject([{ decision: "release", succeeded: true }]);
     await gone(held);
   });
 
@@ -226,7 +226,7 @@ describe("evaluation and timeout", () => {
       const isRefused = answers[at]?.status === 409;
       await settled(held, isRefused ? "refunded" : "released");
       const decision = isRefused ? "refund" : "release";
-      expect(await askedOnChain(scene, held)).toMatchObject([{ decision, succeeded: true }]);
+      expect(await requestedOutcomes(scene, held)).toMatchObject([{ decision, succeeded: true }]);
       expect(await rows("escrow_evaluation", held)).toHaveLength(isRefused ? 0 : 1);
       await gone(held);
     }
@@ -247,7 +247,7 @@ describe("evaluation and timeout", () => {
       return record();
     };
     await expect.poll(later, PATIENT).toEqual({ ...answer.body, status: "refunded", transaction: refund });
-    expect((await askedOnChain(scene, held)).filter(({ succeeded }) => succeeded)).toHaveLength(1);
+    expect((await requestedOutcomes(scene, held)).filter(({ succeeded }) => succeeded)).toHaveLength(1);
     await gone(held);
   });
 });

@@ -81,7 +81,7 @@ test.each(PAYS)("%s: a merchant killed after the hold finishes the sale with the
   const slow = await open(key, { WRITING_MS: "60000" });
   const header = await signFor(overHttp, buyer, { url: slow.url, pays });
   const lost = pay(overHttp, header, slow.url).catch(() => "lost");
-  await slow.says("writing");
+  await slow.untilPrinted("writing");
   await slow.kill();
   expect(await lost).toBe("lost");
   expect(await holdsBy(scene, buyer.address)).toBe(1);
@@ -114,7 +114,7 @@ describe("sale without an evaluated delivery", () => {
 
     const slow = await open(killed.key, { WRITING_MS: "60000" });
     const lost = pay(overHttp, await signFor(overHttp, buyers[0], slow.url), slow.url).catch(() => "lost");
-    await slow.says("writing");
+    await slow.untilPrinted("writing");
     await slow.kill();
     await lost;
 

@@ -8,12 +8,12 @@ import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/inde
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import {
-  askedOnChain,
   deployEscrow,
   FEE_RECIPIENT,
   type Held,
   hold,
   newMerchant,
+  requestedOutcomes,
   statusOf,
 } from "../../support/escrow/contract.ts";
 import {
@@ -58,7 +58,7 @@ const rows = ({ id }: Held) =>
 
 async function nothingMoved(held: Held): Promise<void> {
   expect([await status(held), await rows(held)]).toEqual(["held", 0]);
-  expect(await askedOnChain({ chain, escrow }, held)).toEqual([]);
+  expect(await requestedOutcomes({ chain, escrow }, held)).toEqual([]);
 }
 
 const RELEASED = ["release", "delivered"] as const;
@@ -196,7 +196,7 @@ describe("first evaluation of a payment", () => {
       await expect
         .poll(async () => (await deliver(service, merchant, { ...held, ...delivered })).body, SOON)
         .toMatchObject({ ...first.body, status: "released", transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
-    expect(await askedOnChain({ chain, escrow }, held)).toMatchObject([{ decision: "release", succeeded: true }]);
+    expect(await requestedOutcomes({ chain, escrow }, held)).toMatchObject([{ decision: "release", succeeded: true }]);
   });
 
   test("If different deliveries of one payment arrive together, one is stored and all get its evaluation", async () => {
@@ -207,7 +207,7 @@ describe("first evaluation of a payment", () => {
     for (const { status, body } of answers)
       expect([status, body.record, body.decision]).toEqual([200, first?.body.record, first?.body.decision]);
     await expect.poll(() => status(held), SOON).not.toBe("held");
-    expect(await askedOnChain({ chain, escrow }, held)).toMatchObject([
+    expect(await requestedOutcomes({ chain, escrow }, held)).toMatchObject([
       { decision: first?.body.decision, succeeded: true, event: { record: first?.body.record } },
     ]);
   });
@@ -223,7 +223,7 @@ describe("record of an evaluation", () => {
     const url = String(answer.body.record_url);
     const early = await send(url);
     await ended(held, "released");
-    const [outcome] = await askedOnChain({ chain, escrow }, held);
+    const [outcome] = await requestedOutcomes({ chain, escrow }, held);
     await chain.mine(4);
     const late = await send(url, { headers: { accept: "application/json" } });
     expect([late.text, late.headers.get("content-type")]).toEqual([early.text, "application/json"]);

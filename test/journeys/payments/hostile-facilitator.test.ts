@@ -8,7 +8,7 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
 import { expectNoSignatureAnywhere, expectProblem } from "../../support/payments/expectations.ts";
-import { type Conduct, LIAR, say, startFacilitator } from "../../support/payments/facilitator.ts";
+import { type Conduct, LIAR, respond, startFacilitator } from "../../support/payments/facilitator.ts";
 import { chargedOnce, nothingCharged, settlements, submit } from "../../support/payments/on-chain.ts";
 import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, send, v2 } from "../../support/payments/requests.ts";
@@ -51,7 +51,7 @@ function expectToWait(answer: Answer): void {
 }
 
 const honest: Conduct = async (signed, answer) =>
-  say(answer, 200, { success: true, transaction: await facilitator.settle(signed) });
+  respond(answer, 200, { success: true, transaction: await facilitator.settle(signed) });
 
 /** Sends the same header until the result arrives. Only 503s may come before it. */
 async function result(signed: Signed): Promise<Answer> {
@@ -91,7 +91,7 @@ async function expectToBuyOnce(signed: Signed, conduct: Conduct): Promise<void> 
 const success =
   (transaction: string): Conduct =>
   (_, answer) =>
-    say(answer, 200, { success: true, transaction, network: "eip155:8453", note: LIAR });
+    respond(answer, 200, { success: true, transaction, network: "eip155:8453", note: LIAR });
 
 const cutShort: boolean[] = [];
 
@@ -136,11 +136,11 @@ const PENDING = { success: false, errorReason: "settlement_pending", transaction
 
 const LIES: readonly (readonly [string, Conduct])[] = [
   ["claims a settlement without a broadcast", success(`0x${"ab".repeat(32)}`)],
-  ["returns a 500", (_, answer) => say(answer, 500, { error: LIAR })],
+  ["returns a 500", (_, answer) => respond(answer, 500, { error: LIAR })],
   ["returns random bytes", (_, answer) => answer.writeHead(200).end(randomBytes(4_096))],
   ["hangs up without a response", (_, answer) => answer.destroy()],
-  ["asks the client to pay again", (_, answer) => say(answer, 402, { error: LIAR })],
-  ["reports a pending settlement with an unknown transaction", (_, answer) => say(answer, 200, PENDING)],
+  ["asks the client to pay again", (_, answer) => respond(answer, 402, { error: LIAR })],
+  ["reports a pending settlement with an unknown transaction", (_, answer) => respond(answer, 200, PENDING)],
 ];
 
 test.concurrent.each(LIES)(
@@ -175,7 +175,7 @@ test.concurrent(
     let asked = 0;
     const elsewhere = await serveHttp((_, answer) => {
       asked++;
-      say(answer, 200, { success: true });
+      respond(answer, 200, { success: true });
     });
     try {
       const location = `${elsewhere.url}/settle`;
@@ -226,8 +226,8 @@ test.concurrent(
 );
 
 const UNTRUE: readonly (readonly [string, Conduct])[] = [
-  ["reports a failure", (_, answer) => say(answer, 200, { success: false, errorReason: LIAR, transaction: "" })],
-  ["returns a 500", (_, answer) => say(answer, 500, { error: LIAR })],
+  ["reports a failure", (_, answer) => respond(answer, 200, { success: false, errorReason: LIAR, transaction: "" })],
+  ["returns a 500", (_, answer) => respond(answer, 500, { error: LIAR })],
   ["names another transaction", success(`0x${"cd".repeat(32)}`)],
   ["hangs up", (_, answer) => answer.destroy()],
 ];
@@ -253,7 +253,7 @@ test.concurrent(
     await expectToBuyOnce(signed, async (given, answer) => {
       await facilitator.settle(given);
       second.push(await settleAgain(given));
-      return say(answer, 200, { success: true });
+      return respond(answer, 200, { success: true });
     });
     expect(second).toEqual(["reverted"]);
   },

@@ -8,7 +8,7 @@ import { createRemoteSettler } from "../../../api/payments/settle/facilitator-ch
 import type { FacilitatorAuth } from "../../../api/platform/config/facilitator-auth.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { say, startFacilitator } from "../../support/payments/facilitator.ts";
+import { respond, startFacilitator } from "../../support/payments/facilitator.ts";
 import { challengeOf, post, v1 } from "../../support/payments/requests.ts";
 import { BASE, newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
@@ -78,7 +78,7 @@ test("A configured header is sent as the login, and a rejected login names the v
   const settler = createRemoteSettler(facilitator.url, { type: "header", name: "x-api-key", value: "k3y" });
   const signed = await signPayment(await newPayer(chain));
   const payment = { network: BASE.id, ...signed, resource: { url, description: "", mimeType: "application/json" } };
-  facilitator.treat(signed, (_, answer) => say(answer, 401, {}));
+  facilitator.treat(signed, (_, answer) => respond(answer, 401, {}));
   await expect(settler.submit(payment)).rejects.toThrow("status 401; check FACILITATOR_AUTH");
   expect(facilitator.asked().headers["x-api-key"]).toBe("k3y");
   expect(service.logged.filter((line) => line.includes("k3y") || line.includes("Bearer"))).toEqual([]);

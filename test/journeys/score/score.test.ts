@@ -29,7 +29,7 @@ const escrow = await deployEscrow(chain);
 const service = await forFile(startService({ chain, config: { escrowAddresses: [escrow.address] } }));
 const agent = await newPayer(chain);
 const indexer = await forFile(launchIndexerOf({ chain, database: service.database, escrows: [escrow] }));
-await indexer.saying("index ready");
+await indexer.untilLogged("index ready");
 const pool = await forFile(connect(service.database.apiUrl, 1));
 const patient = await forFile(new pg.Pool({ connectionString: service.database.apiUrl, max: 1 }));
 const activity = createActivityIndex(pool, { viewsSchema: "live" });
@@ -226,7 +226,7 @@ describe("POST /arbiter/verify/scored", () => {
   });
 
   test("While the index is down, a plain verdict is sold and a scored one is not", async () => {
-    indexer.letGo();
+    indexer.closeInput();
     await indexer.ended;
     const reader = await newPayer(chain);
     const body = JSON.stringify({ ...claim, parties: parties() });

@@ -3,7 +3,7 @@ import { createClient, http } from "viem";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { signDelivery } from "../../../packages/escrow/src/delivery.ts";
 import { memoryStore, sendFrom } from "../../../packages/escrow/src/index.ts";
-import { away, leaveAt, startFaultyNode } from "../../support/chain/nodes.ts";
+import { leaveAt, startFaultyNode, unreachable } from "../../support/chain/nodes.ts";
 import {
   buyFrom,
   haiku,
@@ -139,7 +139,7 @@ describe("the node", () => {
     const shop = await openShop(scene, handler, { rpcUrl: node.url });
     const payer = await buyer();
     const header = await signFor(shop, payer);
-    node.become(away);
+    node.become(unreachable);
     const lost = await pay(shop, header);
     expect(lost.status).toBe(503);
     expect(await lost.json()).toEqual({ error: expect.stringMatching(/Do not sign again/) });

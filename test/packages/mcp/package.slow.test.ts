@@ -44,7 +44,7 @@ const indexer = await forFile(launchIndexerOf({ chain, database }));
 const [service] = await Promise.all([
   forFile(startService({ chain, database })),
   install(),
-  indexer.saying("index ready"),
+  indexer.untilLogged("index ready"),
 ]);
 
 async function install(): Promise<void> {

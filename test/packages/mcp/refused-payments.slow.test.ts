@@ -11,6 +11,7 @@ import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import {
   between,
+  type ChainReport,
   call,
   connectLocal,
   counting,
@@ -20,7 +21,6 @@ import {
   nonces,
   refusingAt,
   roadTo,
-  type Said,
   signedIn,
 } from "../../support/packages/mcp.ts";
 import { broadcast, cancel, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
@@ -112,7 +112,7 @@ describe("a refused payment", () => {
 describe("the service's report of the chain", () => {
   const about = (asked: URLSearchParams) => ({ from: asked.get("from"), nonce: asked.get("nonce") });
 
-  type Report = (asked: URLSearchParams) => Said | number | null;
+  type Report = (asked: URLSearchParams) => ChainReport | number | null;
 
   test("Nothing else is signed unless the report is final", async () => {
     let report: Report = () => null;

@@ -21,7 +21,7 @@ interface Party {
 const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
 const database = await freshDatabase();
 const indexer = await forFile(launchIndexerOf({ chain, database }));
-await indexer.saying("index ready");
+await indexer.untilLogged("index ready");
 // The service starts after the index is ready, because it would otherwise wait a second before it looks again.
 const service = await forFile(startService({ chain, database }));
 const payer = await newPayer(chain);

@@ -29,14 +29,14 @@ sold = escrowed(**options, validate=validate)
 contested = escrowed(**options, contest_seconds=60, contest_conditions={"expect": {"expect_contains": "pond"}})
 
 
-def said(name):
+def record(name):
     print(f"{name} {g.escrow_payment_id}", flush=True)
 
 
 @app.post("/haiku")
 @sold
 def haiku():
-    said("haiku")
+    record("haiku")
     time.sleep(0.2)
     session["bought"] = True
     return {"haiku": "An old silent pond"}, 200, {"x-own": "1"}
@@ -45,7 +45,7 @@ def haiku():
 @app.post("/echo/<name>")
 @sold
 async def echo(name):
-    said("echo")
+    record("echo")
     return {"name": name, "body": request.get_json(), "conditions": [*request.headers.keys()].count("If-None-Match")}
 
 

@@ -56,26 +56,26 @@ class Order(BaseModel):
     lines: int
 
 
-def said(request, name):
+def record(request, name):
     print(f"{name} {request.state.escrow_payment_id}", flush=True)
 
 
 @shop.post("/haiku")
 async def haiku(request: Request):
-    said(request, "haiku")
+    record(request, "haiku")
     await asyncio.sleep(0.2)
     return JSONResponse({"haiku": "An old silent pond"}, headers={"set-cookie": "a=1"})
 
 
 @shop.post("/typed")
 def typed(order: Order, request: Request):
-    said(request, "typed")
+    record(request, "typed")
     return {"lines": order.lines}
 
 
 @shop.post("/stream")
 async def stream(request: Request):
-    said(request, "stream")
+    record(request, "stream")
 
     async def words():
         for word in ("An", " old"):
@@ -101,19 +101,19 @@ async def huge(request: Request):
 
 @shop.post("/among")
 async def among(request: Request):
-    said(request, "among")
+    record(request, "among")
     return {"haiku": "An old silent pond", "error": "among the goods"}
 
 
 @shop.post("/broken")
 async def broken(request: Request):
-    said(request, "broken")
+    record(request, "broken")
     raise RuntimeError("out of frogs")
 
 
 @shop.post("/gone")
 async def gone(request: Request):
-    said(request, "gone")
+    record(request, "gone")
     raise HTTPException(410, "sold out")
 
 

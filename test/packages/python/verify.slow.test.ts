@@ -16,7 +16,7 @@ import { PASSING } from "../../support/certificates/samples.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
 import { endOf, pythonHome } from "../../support/packages/python.ts";
-import { saidBy } from "../../support/packages/said-by.ts";
+import { runCommand } from "../../support/packages/said-by.ts";
 import { FORGERIES, forge, GOOD, NAMED_TWICE, NOT_STRICT } from "../verifier/forge.ts";
 import {
   CREDENTIAL,
@@ -130,7 +130,7 @@ describe.skipIf(home === null)("the Python verifier", async () => {
     const printed = own.stdout + own.stderr;
     const [name = "", ...rest] = placed(args);
     const command = COMMANDS[name];
-    const other = await saidBy(() => (command === undefined ? checkDocument([name, ...rest]) : command(rest)));
+    const other = await runCommand(() => (command === undefined ? checkDocument([name, ...rest]) : command(rest)));
     expect([own.code, other.code], `${printed}\n${other.text}`).toEqual([code, code]);
     if (code === 2) expect(own.stderr).not.toBe("");
     else expect(decided(own.stdout)).toEqual(decided(other.text));

@@ -13,7 +13,7 @@ import { freePort } from "../../../scripts/embedded/ports.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 import { newPayer } from "../../support/payments/signing.ts";
-import { holdExam, outcomes, untrue } from "../../support/sellers/held-exam.ts";
+import { failedStatements, holdExam, outcomes } from "../../support/sellers/held-exam.ts";
 import { serveFacilitator } from "../../support/sellers/stock-facilitator.ts";
 
 import { bareEnvironment } from "../../support/service/environment.ts";
@@ -109,7 +109,7 @@ test.skipIf(stock === null)(
     await expect.poll(status, { timeout: 30_000 }).toBe(402);
     const other = { url: `${url}/sonnet`, method: "GET", body: null };
     const report = await holdExam(chain, { resource: { url: `${url}/haiku` }, other });
-    expect(untrue(report)).toEqual([]);
+    expect(failedStatements(report)).toEqual([]);
     expect(outcomes(report)).toMatchObject({ binding: "pass", lost_answer: "pass" });
     expect(report.level).toBe("full");
     // A session's headers stay on the response.

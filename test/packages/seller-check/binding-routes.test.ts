@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { namedRoute } from "../../../packages/seller-check/src/exam/named-route.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { holdExam, outcomes, untrue } from "../../support/sellers/held-exam.ts";
+import { failedStatements, holdExam, outcomes } from "../../support/sellers/held-exam.ts";
 import { openShop, type Twist } from "../../support/sellers/shop.ts";
 
 const chain = await forFile(startTestChain());
@@ -10,10 +10,10 @@ const chain = await forFile(startTestChain());
 /** A shop that accepts a payment at all of its routes and lists them in a document. */
 const shows =
   (path: string, document: (origin: string) => unknown): Twist =>
-  (told, { url }) =>
+  (response, { url }) =>
     new URL(url).pathname === path
       ? { status: 200, headers: {}, body: JSON.stringify(document(new URL(url).origin)) }
-      : told;
+      : response;
 
 const open = (twist: Twist) => forFile(openShop(chain, twist));
 const elsewhere = (report: Awaited<ReturnType<typeof holdExam>>) =>
@@ -41,7 +41,7 @@ test.each<[string, Twist]>([
 ])("A payment is presented at another route that the seller lists in %s", async (path, twist) => {
   const shop = await open(twist);
   const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` } });
-  expect(untrue(report)).toEqual([]);
+  expect(failedStatements(report)).toEqual([]);
   expect(report.level).toBe("full");
   const binding = report.results.find(({ check }) => check === "binding");
   expect(binding?.outcome).toBe("pass");
@@ -121,13 +121,13 @@ test("With only a configured route that is not for sale, the check does not appl
 });
 
 test("A route whose 402 names the same resource is left alone, because a payment for it may be valid there", async () => {
-  const alias: Twist = (told, { url }) => {
-    const header = told.headers["payment-required"];
-    if (header === undefined || !url.endsWith("/sonnet")) return told;
+  const alias: Twist = (response, { url }) => {
+    const header = response.headers["payment-required"];
+    if (header === undefined || !url.endsWith("/sonnet")) return response;
     const terms = JSON.parse(Buffer.from(header, "base64").toString("utf8"));
     const resource = { ...terms.resource, url: terms.resource.url.replace("/sonnet", "/haiku") };
     const changed = Buffer.from(JSON.stringify({ ...terms, resource })).toString("base64");
-    return { ...told, headers: { ...told.headers, "payment-required": changed } };
+    return { ...response, headers: { ...response.headers, "payment-required": changed } };
   };
   const shop = await open(alias);
   const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, other: named(`${shop.url}/sonnet`) });

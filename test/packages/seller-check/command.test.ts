@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { readOrder } from "../../../packages/seller-check/src/order.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { openShop, quoting, type Told } from "../../support/sellers/shop.ts";
+import { openShop, quoting, type ShopResponse } from "../../support/sellers/shop.ts";
 
 const CLI = join(fileURLToPath(new URL("../../..", import.meta.url)), "packages/seller-check/src/cli.ts");
 const call = promisify(execFile);
@@ -28,8 +28,8 @@ test("It examines a seller and prints a line per check", async () => {
 });
 
 test("A route that sells only to POST is examined with --method POST, as the report suggests", async () => {
-  const onlyPost = (told: Told, { method }: { readonly method: string }): Told =>
-    method === "GET" ? { status: 405, headers: { allow: "POST" }, body: "" } : told;
+  const onlyPost = (response: ShopResponse, { method }: { readonly method: string }): ShopResponse =>
+    method === "GET" ? { status: 405, headers: { allow: "POST" }, body: "" } : response;
   const shop = await forFile(openShop(chain, onlyPost));
   const refused = await run(`${shop.url}/haiku`, "--rpc", chain.rpcUrl).catch((error) => error);
   expect(refused).toMatchObject({

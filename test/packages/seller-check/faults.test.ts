@@ -8,12 +8,12 @@ import { FINDINGS, type FindingCode } from "../../../packages/seller-check/src/e
 import { httpTransport } from "../../../packages/seller-check/src/http-transport.ts";
 import { chainLedger, ExaminersFault } from "../../../packages/seller-check/src/index.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { away, standingStillAt, startFaultyNode } from "../../support/chain/nodes.ts";
+import { startFaultyNode, stoppedAt, unreachable } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { submit } from "../../support/payments/on-chain.ts";
 import { signPayment } from "../../support/payments/signing.ts";
 import { lookupBoth, openDoor } from "../../support/seller/both-families.ts";
-import { holdExam, lookAt, outcomes, untrue, untrueCodes } from "../../support/sellers/held-exam.ts";
+import { failedCodes, failedStatements, holdExam, lookAt, outcomes } from "../../support/sellers/held-exam.ts";
 import {
   alsoInVersion1,
   answering,
@@ -30,7 +30,11 @@ import {
 const chain = await forFile(startTestChain());
 const CHECKS = Object.keys(FINDINGS);
 const body = JSON.stringify({ about: "rain" });
-const free = (told: { readonly headers: Record<string, string> }) => ({ ...told, status: 200, body: "a haiku" });
+const free = (response: { readonly headers: Record<string, string> }) => ({
+  ...response,
+  status: 200,
+  body: "a haiku",
+});
 
 /** Findings that no fault of a shop shows. Other tests cover them. */
 const ELSEWHERE = ["terms.same_over_ip", "purchase.payable"] as const;
@@ -46,7 +50,7 @@ const PLANTED: Readonly<Record<Exclude<FindingCode, Elsewhere>, Fault | Twist>> 
   "terms.same_later": quoting(priced("1001"), ({ sales }) => sales > 0),
   "terms.head": "HEAD is free",
   "terms.other_method": answering("POST", free),
-  "terms.header_size": (told) => ({ ...told, headers: { ...told.headers, "x-long": "x".repeat(8_192) } }),
+  "terms.header_size": (response) => ({ ...response, headers: { ...response.headers, "x-long": "x".repeat(8_192) } }),
   "purchase.served": "charges and fails",
   "purchase.not_charged": "charges and fails",
   "purchase.charged": "never settles",
@@ -95,7 +99,7 @@ async function examined(fault: Fault | Twist | null, code = "") {
 
 test("An honest seller passes every check, with at most 40 requests and three payments", async () => {
   const report = await examined(null);
-  expect(untrue(report)).toEqual([]);
+  expect(failedStatements(report)).toEqual([]);
   expect(outcomes(report)).toEqual(Object.fromEntries(CHECKS.map((check) => [check, "pass"])));
   expect(report).toMatchObject({ level: "full", spent: 1_000n * BigInt(MOST_PAYMENTS) });
   expect(report.exchanges.length).toBeLessThanOrEqual(MOST_REQUESTS);
@@ -116,7 +120,7 @@ test("Every finding has a seller that shows it", () => {
 
 test.each(Object.entries(PLANTED))("A seller with the fault for %s fails it", async (code, fault) => {
   const report = await examined(fault, code);
-  expect(untrueCodes(report), untrue(report).join("\n")).toContain(code);
+  expect(failedCodes(report), failedStatements(report).join("\n")).toContain(code);
   expect(outcomes(report)[code.split(".")[0] ?? ""]).toBe("fail");
   expect(report.spent).toBeLessThanOrEqual(3_010n);
 });
@@ -125,7 +129,7 @@ test("A seller that the token refuses to pay fails for that reason and gets no m
   const shop = await forFile(openShop(chain));
   await chain.blacklist(shop.payTo);
   const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` } });
-  expect(untrueCodes(report)).toEqual(["purchase.payable", "purchase.served"]);
+  expect(failedCodes(report)).toEqual(["purchase.payable", "purchase.served"]);
   expect(report).toMatchObject({ level: null, spent: 0n });
 });
 
@@ -159,7 +163,7 @@ test.each([
     ),
   );
   const report = await lookAt(chain, { resource: { url: `${shop.url}/haiku` } });
-  expect(untrueCodes(report)).toEqual(holds ? [] : ["terms.head"]);
+  expect(failedCodes(report)).toEqual(holds ? [] : ["terms.head"]);
 });
 
 test("A HEAD response with another price fails the terms", async () => {
@@ -169,17 +173,17 @@ test("A HEAD response with another price fails the terms", async () => {
       quoting(priced("999"), ({ method }) => method === "HEAD"),
     ),
   );
-  expect(untrueCodes(await lookAt(chain, { resource: { url: `${shop.url}/haiku` } }))).toEqual(["terms.head"]);
+  expect(failedCodes(await lookAt(chain, { resource: { url: `${shop.url}/haiku` } }))).toEqual(["terms.head"]);
 });
 
 /** Responds to the first copy of each payment with 202. */
 function promising(words: () => string): Twist {
   const seen = new Set<string>();
-  return (told) => {
-    const sale = told.headers["payment-response"];
-    if (sale === undefined || seen.has(sale)) return told;
+  return (response) => {
+    const sale = response.headers["payment-response"];
+    if (sale === undefined || seen.has(sale)) return response;
     seen.add(sale);
-    return { ...told, status: 202, body: words() };
+    return { ...response, status: 202, body: words() };
   };
 }
 
@@ -190,16 +194,18 @@ test("A seller who promises a result and delivers it later passes", async () => 
       promising(() => "soon"),
     ),
   );
-  expect(untrue(await holdExam(chain, { resource: { url: `${shop.url}/haiku` } }))).toEqual([]);
+  expect(failedStatements(await holdExam(chain, { resource: { url: `${shop.url}/haiku` } }))).toEqual([]);
 });
 
 test("A seller who promises a new result for every copy of a payment sells it more than once", async () => {
   let promises = 0;
   const shop = await forFile(
-    openShop(chain, (told) => (told.status === 200 ? { ...told, status: 202, body: `job ${++promises}` } : told)),
+    openShop(chain, (response) =>
+      response.status === 200 ? { ...response, status: 202, body: `job ${++promises}` } : response,
+    ),
   );
   const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` } });
-  expect(untrueCodes(report)).toEqual(["replay.again", "replay.copies_one_result"]);
+  expect(failedCodes(report)).toEqual(["replay.again", "replay.copies_one_result"]);
 });
 
 test("An exam of a seller who is too expensive sends only unpaid requests, signs nothing, and gives no level", async () => {
@@ -231,7 +237,7 @@ test("A node that stays behind while the seller settles gives no verdict on the 
   const shop = await forFile(openShop(chain));
   const head = await chain.client.getBlockNumber();
   // The payer must get its money first.
-  atThePurchase(shop, async () => node.become(standingStillAt((await chain.client.getBlockNumber()) || head)));
+  atThePurchase(shop, async () => node.become(stoppedAt((await chain.client.getBlockNumber()) || head)));
   const failed = await failure(holdExam(chain, { resource: { url: `${shop.url}/haiku` }, ledger }));
   node.become(null);
   expect(failed).toBeInstanceOf(ExaminersFault);
@@ -240,7 +246,7 @@ test("A node that stays behind while the seller settles gives no verdict on the 
 
 test("A node that becomes unreachable during the exam gives no verdict on the seller", async () => {
   const shop = await forFile(openShop(chain));
-  atThePurchase(shop, () => node.become(away));
+  atThePurchase(shop, () => node.become(unreachable));
   const failed = await failure(holdExam(chain, { resource: { url: `${shop.url}/haiku` }, ledger }));
   node.become(null);
   expect(failed).toBeInstanceOf(ExaminersFault);
@@ -250,7 +256,7 @@ test("Behind a node that lags, no signed payment has expired when it is presente
   const shop = await forFile(openShop(chain));
   const local = await chainLedger(chain.rpcUrl);
   const late = { ...local, now: async () => (await local.now()) - 120 };
-  expect(untrue(await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, ledger: late }))).toEqual([]);
+  expect(failedStatements(await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, ledger: late }))).toEqual([]);
 });
 
 test("With a payer one unit short, the exam reports it and requests only the seller's quote", async () => {
@@ -261,7 +267,7 @@ test("With a payer one unit short, the exam reports it and requests only the sel
   expect(String(failed)).toMatch(/has 0\.003 USDC \(token 0x\w+\), but an exam needs 0\.003001 USDC/);
   expect(shop.requests()).toBe(4);
   await chain.fund(payer.address, 1n);
-  expect(untrue(await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, payer }))).toEqual([]);
+  expect(failedStatements(await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, payer }))).toEqual([]);
 });
 
 test("A paused token, or a payer on its blacklist, fails no seller", async () => {
@@ -319,5 +325,5 @@ test("A seller that charges and delivers nothing fails, although the payer's mon
   const payer = privateKeyToAccount(generatePrivateKey());
   await chain.fund(payer.address, 3_001n);
   const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, payer });
-  expect(untrue(report).join()).toContain("Nothing is charged for a refused payment");
+  expect(failedStatements(report).join()).toContain("Nothing is charged for a refused payment");
 });

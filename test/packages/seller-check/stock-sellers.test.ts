@@ -16,7 +16,7 @@ import { replayable as replayableNext } from "../../../packages/replayable/src/n
 import { haiku, openShop, startSaleScene } from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
-import { holdExam, outcomes, untrue } from "../../support/sellers/held-exam.ts";
+import { failedStatements, holdExam, outcomes } from "../../support/sellers/held-exam.ts";
 import { stockFacilitator } from "../../support/sellers/stock-facilitator.ts";
 
 /** The part of Express that these tests use. Express has no types. */
@@ -104,7 +104,7 @@ test.each(STOCK)("The stock middleware of %s sells two routes for one payment", 
   const url = await open();
   const other = { url: `${url}/sonnet`, method: "GET", body: null };
   const report = await holdExam(chain, { resource: { url: `${url}/haiku` }, other });
-  expect(untrue(report)).toEqual([
+  expect(failedStatements(report)).toEqual([
     FREE_HEAD,
     `binding: A payment for ${url}/haiku is refused at ${other.url} (got 200)`,
     "binding: Nothing is charged there",
@@ -117,7 +117,7 @@ test.each(STOCK)("The stock middleware of %s stores no response for a buyer who 
   const url = await open();
   runs = 0;
   const report = await holdExam(chain, { resource: { url: `${url}/haiku` } });
-  expect(untrue(report)).toEqual([
+  expect(failedStatements(report)).toEqual([
     FREE_HEAD,
     "lost_answer: The same payment brings the lost answer (got 402)",
     "lost_answer: No buyer is charged without a result",
@@ -133,7 +133,7 @@ test.each(STOCK)("A careful seller with the stock middleware of %s reaches level
     resource: { url: `${url}/haiku` },
     other: { url: `${url}/sonnet`, method: "GET", body: null },
   });
-  expect(untrue(report)).toEqual([
+  expect(failedStatements(report)).toEqual([
     "lost_answer: The same payment brings the lost answer (got 402)",
     "lost_answer: No buyer is charged without a result",
   ]);
@@ -153,7 +153,7 @@ test.each([
   runs = 0;
   const other = { url: `${url}/sonnet`, method: "GET", body: null };
   const report = await holdExam(chain, { resource: { url: `${url}/haiku` }, other });
-  expect(untrue(report)).toEqual([]);
+  expect(failedStatements(report)).toEqual([]);
   expect(outcomes(report)).toMatchObject({ binding: "pass", lost_answer: "pass" });
   expect(report.level).toBe("full");
   // Once per payment, although each was presented several times.
@@ -170,7 +170,7 @@ test("Our service passes every check of the exam", async () => {
   const resource = { url: `${scene.service.url}/test/basic`, method: "POST", body: "{}" };
   const other = { url: `${scene.service.url}/test/suite`, method: "POST", body: "{}" };
   const report = await holdExam(chain, { resource, other });
-  expect(untrue(report)).toEqual([]);
+  expect(failedStatements(report)).toEqual([]);
   expect(report.level).toBe("full");
   // One fetch covers the signatures of the offer and of the receipt.
   expect(report.exchanges.filter(({ request }) => request.url.endsWith("/.well-known/did.json"))).toHaveLength(1);
@@ -192,7 +192,7 @@ async function examine(handler: Handler, contracts = [escrow.address, operator.a
 
 test("A shop with two routes at one price behind an escrow is paid by auth-capture and reaches level full", async () => {
   const { report, payer, merchant } = await examine(haiku);
-  expect(untrue(report)).toEqual([]);
+  expect(failedStatements(report)).toEqual([]);
   expect(outcomes(report)).toMatchObject({
     purchase: "pass",
     replay: "pass",
@@ -212,7 +212,7 @@ test("A shop with two routes at one price behind an escrow is paid by auth-captu
 test("A shop whose goods the arbiter refunds sells nothing and charges nothing", async () => {
   const { report, payer } = await examine((c) => c.json({ error: "out of haiku" }, 500));
   expect(report.level).toBeNull();
-  expect(untrue(report)).toEqual(["purchase: A payment as quoted is answered with the result (got 500)"]);
+  expect(failedStatements(report)).toEqual(["purchase: A payment as quoted is answered with the result (got 500)"]);
   expect(report.settled.size).toBe(1);
   expect([report.spent, await chain.usdcBalance(payer)]).toEqual([0n, 1_000_000n]);
 });

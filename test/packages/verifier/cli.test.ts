@@ -13,7 +13,7 @@ import { checkProof } from "../../../packages/verifier/src/commands/proof.ts";
 import { PASSING } from "../../support/certificates/samples.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
-import { saidBy } from "../../support/packages/said-by.ts";
+import { runCommand } from "../../support/packages/said-by.ts";
 import { forge } from "./forge.ts";
 import {
   BASE_URL,
@@ -68,7 +68,7 @@ ANSWERS["/huge"] = { status: 200, body: " ".repeat(1_048_577) };
 function run(args: readonly string[]) {
   asked = [];
   const placed = args.map((arg) => (/^\w[\w-]*\.json$/.test(arg) ? join(folder, arg) : arg));
-  return saidBy(() => (placed[0] === "proof" ? checkProof(placed.slice(1)) : checkDocument(placed)));
+  return runCommand(() => (placed[0] === "proof" ? checkProof(placed.slice(1)) : checkDocument(placed)));
 }
 
 /** Runs the program in a new process. */
@@ -168,11 +168,11 @@ describe("exit code 1", () => {
       /\(issuer_mismatch\)/,
     ],
     ["an unsigned document", ["jwks.json", ...PINNED], /\(malformed_document\): there is no proof/],
-  ])("It is returned for %s", async (_, args, said) => {
+  ])("It is returned for %s", async (_, args, message) => {
     const { code, text } = await run(args);
     expect(code).toBe(1);
     expect(text).toMatch(/^NOT VALID\n/);
-    expect(text).toMatch(said);
+    expect(text).toMatch(message);
     expect(text).toMatch(/freshness {2}unknown: without a valid signature/);
   });
 
@@ -216,8 +216,8 @@ describe("exit code 2", () => {
     ["a signed document", ["proof", "credential.json"], /expected the JSON record of a certificate/],
     ["a record without a proof", ["proof", "jwks.json"], /no published proof/],
     ["plain http", ["http://trust.example/credential/0x70"], /was not fetched: expected https/],
-  ])("It is returned for %s", async (_, args, said) => {
-    expect(await run(args)).toEqual({ code: 2, text: expect.stringMatching(said) });
+  ])("It is returned for %s", async (_, args, message) => {
+    expect(await run(args)).toEqual({ code: 2, text: expect.stringMatching(message) });
     expect(asked).toEqual([]);
   });
 
@@ -225,10 +225,10 @@ describe("exit code 2", () => {
     ["/missing", /returned status 404/],
     ["/moved", /cannot be read/],
     ["/huge", /more than 1 MiB/],
-  ])("It is returned for keys at %s", async (path, said) => {
+  ])("It is returned for keys at %s", async (path, message) => {
     const { code, text } = await run(["credential.json", "--jwks", `${origin}${path}`]);
     expect(code).toBe(2);
-    expect(text).toMatch(said);
+    expect(text).toMatch(message);
     expect(asked).toEqual([path]);
   });
 
@@ -365,13 +365,13 @@ describe("exit code 3", () => {
     ["a verdict", ["full-verdict.json", "--require", "verified"], cannot],
     ["a verdict about two wallets", ["full-verdict.json", "--wallet", wallet], `not about wallet ${wallet}`],
     ["a document of no known type", ["verdict.json", "--require", "verified"], cannot],
-  ])("It is returned for %s", async (_, args, said) => {
+  ])("It is returned for %s", async (_, args, shortcoming) => {
     const { code, text } = await run([...args, ...PINNED, ...AT]);
     expect(code).toBe(3);
     expect(text).toMatch(/^valid/);
-    expect(text).toMatch(new RegExp(`\nNOT AS REQUIRED: .*${said.replaceAll(/[()]/g, "\\$&")}`));
+    expect(text).toMatch(new RegExp(`\nNOT AS REQUIRED: .*${shortcoming.replaceAll(/[()]/g, "\\$&")}`));
     const { shortcomings } = JSON.parse((await run([...args, ...PINNED, ...AT, "--json"])).text);
-    expect(shortcomings.join()).toContain(said);
+    expect(shortcomings.join()).toContain(shortcoming);
   });
 
   test("A forged or expired document exits with 1 for any requirement", async () => {

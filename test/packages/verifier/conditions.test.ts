@@ -8,7 +8,7 @@ import { checkConditions, claimSha256 } from "../../../packages/verifier/src/com
 import { InputError } from "../../../packages/verifier/src/refusal.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
-import { saidBy } from "../../support/packages/said-by.ts";
+import { runCommand } from "../../support/packages/said-by.ts";
 
 const sha256 = (bytes: string): string => createHash("sha256").update(bytes).digest("hex");
 
@@ -34,7 +34,7 @@ for (const [name, content] of Object.entries(files)) await writeFile(join(folder
 const { url: origin } = await forFile(serveHttp((_, response) => response.end(files["claim.json"]), "localhost"));
 
 const inFolder = (args: readonly string[]) => args.map((arg) => (arg.endsWith(".json") ? join(folder, arg) : arg));
-const run = (...args: readonly string[]) => saidBy(() => checkConditions(inFolder(args)));
+const run = (...args: readonly string[]) => runCommand(() => checkConditions(inFolder(args)));
 
 describe("exit code 0", () => {
   test("It prints the hash of a claim from a file or a URL, without members that do not count", async () => {
@@ -71,10 +71,10 @@ describe("exit code 2", () => {
       ["claim.json", "--verdict", "fraction.json"],
       /a signed number must be a whole/,
     ],
-  ])("It is returned for %s", async (_, args, said) => {
+  ])("It is returned for %s", async (_, args, message) => {
     const refused = checkConditions(inFolder(args));
     await expect(refused).rejects.toThrow(InputError);
-    await expect(refused).rejects.toThrow(said);
+    await expect(refused).rejects.toThrow(message);
   });
 });
 

@@ -11,7 +11,7 @@ import type { Kind } from "../../../packages/verifier/src/offer-receipt/statemen
 import type { Json, JsonObject } from "../../../packages/verifier/src/strict-json.ts";
 import { type Terms, typed } from "../../support/arbiter/signed-terms.ts";
 import { folderForFile } from "../../support/for-file.ts";
-import { saidBy } from "../../support/packages/said-by.ts";
+import { runCommand } from "../../support/packages/said-by.ts";
 import { BASE_URL, DID, ISSUER, KEY, SAMPLE_NOW, STRANGER } from "./samples.ts";
 import { BASE, OFFER, RECEIPT, SEPOLIA, SHOP, seller, stranger, TX } from "./shop.ts";
 
@@ -152,7 +152,7 @@ describe("the commands", async () => {
   for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
 
   const run = ([command, ...args]: readonly string[]) =>
-    saidBy(() =>
+    runCommand(() =>
       (command === "offer" ? checkOffer : checkReceipt)(
         args.map((arg) => (/\.(json|txt)$/.test(arg) ? join(folder, arg) : arg)),
       ),

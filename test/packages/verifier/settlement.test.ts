@@ -12,7 +12,7 @@ import { checkSettlement } from "../../../packages/verifier/src/commands/settlem
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { checkStatement } from "../../../packages/verifier/src/settlement/check-statement.ts";
 import { folderForFile } from "../../support/for-file.ts";
-import { saidBy } from "../../support/packages/said-by.ts";
+import { runCommand } from "../../support/packages/said-by.ts";
 import { signAuthorization } from "../../support/payments/signing.ts";
 import { BASE_URL, ISSUER, KEY, SAMPLE_NOW } from "./samples.ts";
 
@@ -139,7 +139,7 @@ test("The command checks statements offline", async () => {
   const pinned = await write("jwks.json", jwks);
   const named = await write("authorization.json", JSON.stringify(authorization));
   const run = (...args: readonly string[]) =>
-    saidBy(() => checkSettlement(["--at", SAMPLE_NOW.toISOString(), ...args]));
+    runCommand(() => checkSettlement(["--at", SAMPLE_NOW.toISOString(), ...args]));
   const good = await write("good.json", await signed(expired(2_000n)));
   const bad = await write("bad.json", await signed(expired(1_999n)));
   const valid = await run(good, "--jwks", pinned, "--issuer", BASE_URL, "--authorization", named);

@@ -18,7 +18,7 @@ import {
 } from "../../support/arbiter/breach.ts";
 import { startSite } from "../../support/arbiter/site.ts";
 import { folderForFile } from "../../support/for-file.ts";
-import { saidBy } from "../../support/packages/said-by.ts";
+import { runCommand } from "../../support/packages/said-by.ts";
 
 const site = await startSite();
 afterAll(() => site.close());
@@ -107,7 +107,7 @@ describe("a verdict that its evidence does not support", () => {
     const run = async (name: string, content: object) => {
       const file = join(folder, name);
       await writeFile(file, JSON.stringify(content));
-      return saidBy(() => checkVerdict([file]));
+      return runCommand(() => checkVerdict([file]));
     };
     expect(await run("same", document)).toEqual({
       code: 0,

@@ -116,7 +116,7 @@ export async function evidenceOn(site: Pick<Site, "fetcher">, given: Case): Prom
 const unasked = () => Promise.reject(new Error("not requested"));
 
 /** The verdict and every condition that is not true. */
-export const told = (evidence: Evidence): readonly string[] => [
+export const verdictLines = (evidence: Evidence): readonly string[] => [
   evidence.verdict,
   ...judged(evidence).filter((line) => !/^\w+ (true|unknown not_judged)/.test(line)),
 ];

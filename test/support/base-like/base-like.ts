@@ -177,7 +177,7 @@ export interface Backend {
   /** Additional blocks behind the chain, which it never catches up with. */
   readonly lagBlocks: bigint;
   /** The block after which it has none, or null while it follows the chain. */
-  readonly standsAt: bigint | null;
+  readonly lastBlock: bigint | null;
   /** Ranges of blocks, first and last, that it lacks, with their logs and receipts. */
   readonly holes: readonly (readonly [bigint, bigint])[];
 }
@@ -190,7 +190,7 @@ export interface Backends {
 }
 
 function openBackends(profile: Profile, watch: HeadWatch): Backends {
-  const list = profile.backends.map(({ lagMs }): Backend => ({ lagMs, lagBlocks: 0n, standsAt: null, holes: [] }));
+  const list = profile.backends.map(({ lagMs }): Backend => ({ lagMs, lagBlocks: 0n, lastBlock: null, holes: [] }));
   let turn = 0;
   return {
     change: (index, to) => {
@@ -201,7 +201,7 @@ function openBackends(profile: Profile, watch: HeadWatch): Backends {
     next: () => {
       const backend = list[turn++ % list.length] as Backend;
       return async (call, pass) => {
-        const head = backend.standsAt ?? watch.asOf(backend.lagMs).number - backend.lagBlocks;
+        const head = backend.lastBlock ?? watch.asOf(backend.lagMs).number - backend.lagBlocks;
         const view = viewAt(positionAt(head > 0n ? head : 0n, profile));
         const reply = await view(call, pass);
         return reply === null ? null : withHoles(backend.holes, call, reply);

@@ -27,7 +27,7 @@ export async function startFaultyNode(chain: Pick<TestChain, "rpcUrl">): Promise
 }
 
 /** Never answers. */
-export const away: Fault = async () => null;
+export const unreachable: Fault = async () => null;
 
 /**
  * Disconnects at the next call of the method, either before the chain gets it or afterwards, so that only the response
@@ -37,7 +37,7 @@ export const leaveAt = (node: FaultyNode, method: string, heard: "unheard" | "he
   const left = Promise.withResolvers<number>();
   node.become(async (call, pass) => {
     if (call.method !== method) return pass(call);
-    node.become(away);
+    node.become(unreachable);
     if (heard === "heard") await pass(call);
     left.resolve(Date.now());
     return null;
@@ -46,7 +46,7 @@ export const leaveAt = (node: FaultyNode, method: string, heard: "unheard" | "he
 };
 
 /** A node without any block after this one, which still accepts transactions. */
-export const standingStillAt = (head: bigint): Fault => viewAt({ head, safe: head - 2n, finalized: head - 2n });
+export const stoppedAt = (head: bigint): Fault => viewAt({ head, safe: head - 2n, finalized: head - 2n });
 
 /** A call that has arrived and waits for its release. */
 export interface Hold {

@@ -56,8 +56,8 @@ export async function signedFor(url: string, payer: AuthCapturePayer, change: ob
 
 /** The scheme's code in a refusal, or its full text if it has no code. */
 export function codeIn(answer: Answer): string {
-  const said = answer.status === 402 ? (challengeOf(answer).error ?? "") : answer.text;
-  return /invalid_auth_capture_evm_(\w+): ./.exec(said)?.[1] ?? said;
+  const error = answer.status === 402 ? (challengeOf(answer).error ?? "") : answer.text;
+  return /invalid_auth_capture_evm_(\w+): ./.exec(error)?.[1] ?? error;
 }
 
 /** Forwards a delivery that the merchant signed for another contract than the published typed data names. */

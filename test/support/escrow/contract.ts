@@ -165,7 +165,7 @@ function callsIn({ to, input }: { readonly to: Address | null; readonly input: H
  * Every mined request for an outcome of the payment, successful or not, alone in its transaction or with others. Read
  * from the chain, never from our database.
  */
-export async function askedOnChain(scene: EscrowScene, { info }: Pick<Held, "info">): Promise<readonly Asked[]> {
+export async function requestedOutcomes(scene: EscrowScene, { info }: Pick<Held, "info">): Promise<readonly Asked[]> {
   const { client, network } = scene.chain;
   const id = paymentId(info, network.chainId, scene.escrow.custody ?? scene.escrow.address);
   const blocks = await blocksFrom(scene.chain, scene.escrow.block);
@@ -226,8 +226,10 @@ export const END_TURNS = rowByRow({
 export async function expectOutcome(at: EscrowScene, one: Held, decision: "release" | "refund") {
   await expect.poll(() => statusOf(at, one), PATIENT).toBe(decision === "release" ? "released" : "refunded");
   // A block's state is visible before its transactions are.
-  await expect.poll(async () => (await askedOnChain(at, one)).some(({ succeeded }) => succeeded), PATIENT).toBe(true);
-  const asked = await askedOnChain(at, one);
+  await expect
+    .poll(async () => (await requestedOutcomes(at, one)).some(({ succeeded }) => succeeded), PATIENT)
+    .toBe(true);
+  const asked = await requestedOutcomes(at, one);
   expect(new Set(asked.map((call) => call.decision))).toEqual(new Set([decision]));
   const [done, ...more] = asked.filter(({ succeeded }) => succeeded);
   expect([done?.from, more]).toEqual([at.escrow.arbiter.toLowerCase(), []]);

@@ -18,7 +18,7 @@ export interface MerchantProcess {
   /** The number of times that it printed a line. */
   readonly count: (line: string) => number;
   /** Waits until it has printed a line. */
-  readonly says: (line: string) => Promise<void>;
+  readonly untilPrinted: (line: string) => Promise<void>;
   /** Kills it with SIGKILL. */
   readonly kill: () => Promise<void>;
 }
@@ -32,22 +32,22 @@ export async function openMerchant(
   const port = await freePort();
   const own = { RPC_URL: chain.rpcUrl, ARBITER_URL: arbiter.url, PORT: String(port) };
   const child = spawn(process.execPath, [program], { env: { ...bareEnvironment(), ...own, ...env } });
-  let said = "";
+  let output = "";
   child.stdout.on("data", (chunk) => {
-    said += chunk;
+    output += chunk;
   });
-  const count = (line: string) => said.split("\n").filter((one) => one === line).length;
-  const says = (line: string) => eventually(() => count(line) > 0, true);
+  const count = (line: string) => output.split("\n").filter((one) => one === line).length;
+  const untilPrinted = (line: string) => eventually(() => count(line) > 0, true);
   const kill = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill("SIGKILL");
     await once(child, "exit");
   };
   try {
-    await says("open");
+    await untilPrinted("open");
   } catch (cause) {
     await kill();
     throw cause;
   }
-  return { url: `http://127.0.0.1:${port}/haiku`, count, says, kill };
+  return { url: `http://127.0.0.1:${port}/haiku`, count, untilPrinted, kill };
 }

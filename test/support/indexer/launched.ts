@@ -11,15 +11,15 @@ import { waitUntil } from "../wait-until.ts";
 /** The indexer's program, as `npm run indexer` runs it. */
 export interface Launched {
   /** The log records with this message. */
-  readonly said: (message: string) => readonly Record<string, unknown>[];
+  readonly logged: (message: string) => readonly Record<string, unknown>[];
   /** Resolves once this message has been logged this number of times. */
-  readonly saying: (message: string, times?: number) => Promise<void>;
+  readonly untilLogged: (message: string, times?: number) => Promise<void>;
   /** The end of its output. */
   readonly output: () => string;
   readonly ponderPid: () => number;
   readonly kill: (signal: NodeJS.Signals) => void;
   /** Closes its standard input, as the end of its parent would. */
-  readonly letGo: () => void;
+  readonly closeInput: () => void;
   /** The exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
   /** Resumes it and waits for its end. */
@@ -40,7 +40,7 @@ export function launchIndexer(env: Readonly<Record<string, string>>, folder?: st
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     output += text;
   });
-  const said = (message: string) =>
+  const logged = (message: string) =>
     output
       .split("\n")
       .filter((line) => line.includes(`"msg":"${message}"`))
@@ -49,15 +49,15 @@ export function launchIndexer(env: Readonly<Record<string, string>>, folder?: st
     child.once("exit", (code, signal) => resolve(code ?? signal ?? "gone"));
   });
   return {
-    said,
-    saying: async (message, times = 1) => {
-      const heard = await waitUntil(() => said(message).length >= times, START_WITHIN_MS);
-      if (!heard) throw new Error(`The indexer did not log "${message}" ${times} times. Its output:\n${output}`);
+    logged,
+    untilLogged: async (message, times = 1) => {
+      const isLogged = await waitUntil(() => logged(message).length >= times, START_WITHIN_MS);
+      if (!isLogged) throw new Error(`The indexer did not log "${message}" ${times} times. Its output:\n${output}`);
     },
     output: () => output.slice(-4_000),
-    ponderPid: () => Number(said("ponder started").at(-1)?.ponderPid),
+    ponderPid: () => Number(logged("ponder started").at(-1)?.ponderPid),
     kill: (signal) => child.kill(signal),
-    letGo: () => child.stdin.end(),
+    closeInput: () => child.stdin.end(),
     ended,
     async stop() {
       child.kill("SIGCONT");

@@ -137,7 +137,7 @@ async function losingWitness(log: Parameters<typeof localWitness>[0]) {
     serveHttp(async (request, response) => {
       const body = request.method === "POST" ? await text(request) : null;
       const answer = await fetch(`${witness.submission}${request.url}`, { method: request.method ?? "GET", body });
-      const said = await answer.text();
+      const answered = await answer.text();
       const size = Number(body?.slice(body.indexOf("\n\n") + 2).split("\n")[1]);
       if (losing !== null && answer.status === 200 && size > losing.after) {
         const { cosigned, released } = losing;
@@ -145,7 +145,7 @@ async function losingWitness(log: Parameters<typeof localWitness>[0]) {
         await released;
       }
       const type = answer.headers.get("content-type") ?? "text/plain";
-      if (!response.destroyed) response.writeHead(answer.status, { "content-type": type }).end(said);
+      if (!response.destroyed) response.writeHead(answer.status, { "content-type": type }).end(answered);
     }),
   );
   return {

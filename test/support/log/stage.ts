@@ -115,9 +115,10 @@ export async function auditLog({ owner, store, verifier, generation = 1 }: Audit
     [generation],
   );
   for (const [at, { idx, type, ref, entry }] of entries.entries()) {
-    const said = JSON.parse(entry.toString());
+    const logged = JSON.parse(entry.toString());
     if (Number(idx) !== at) faults.push(`entry ${idx} is in place ${at}`);
-    if (said.index !== at || said.type !== type || said.id !== ref) faults.push(`entry ${at} has another content`);
+    if (logged.index !== at || logged.type !== type || logged.id !== ref)
+      faults.push(`entry ${at} has another content`);
   }
   const names = entries.map(({ type, ref }) => `${type} ${ref}`);
   if (new Set(names).size < names.length) faults.push("a record is in the log twice");
@@ -128,8 +129,9 @@ export async function auditLog({ owner, store, verifier, generation = 1 }: Audit
   if (Number(checkpoints.at(-1)?.size ?? 0) !== entries.length) faults.push("the newest checkpoint lacks entries");
   for (const [at, { size, root, note }] of checkpoints.entries()) {
     const { text } = await verifyNote(note, [verifier]);
-    const said = parseCheckpoint(text);
-    if (said.size !== Number(size) || !root.equals(said.root)) faults.push(`checkpoint ${size} has another content`);
+    const checkpoint = parseCheckpoint(text);
+    if (checkpoint.size !== Number(size) || !root.equals(checkpoint.root))
+      faults.push(`checkpoint ${size} has another content`);
     if (!root.equals(naiveRoot(entries.slice(0, Number(size)).map(({ entry }) => entry))))
       faults.push(`checkpoint ${size} has another root than its entries`);
     const next = checkpoints[at + 1];

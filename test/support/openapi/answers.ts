@@ -16,10 +16,10 @@ const complaints: string[] = [];
 /**
  * From now on, checks every response from this service, to any client in this process, against its own `/openapi.json`.
  */
-export const holdToItsWord = (url: string): void => void services.add(new URL(url).origin);
+export const checkAgainstDescription = (url: string): void => void services.add(new URL(url).origin);
 
 /** Forgets a stopped service, because another server may soon use its port. */
-export function letGo(url: string): void {
+export function forgetService(url: string): void {
   const { origin } = new URL(url);
   services.delete(origin);
   published.delete(origin);

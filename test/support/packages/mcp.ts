@@ -163,10 +163,13 @@ const refusal = (url: string): ServiceAnswer => ({
   text: "{}",
 });
 
-export type Said = Readonly<Record<string, unknown>>;
+export type ChainReport = Readonly<Record<string, unknown>>;
 
-/** A seller that refuses and keeps every payment, and reports `say`'s facts about the chain. */
-export function refusingAt(url: string, say: (asked: URLSearchParams) => Said | number | null = () => null) {
+/** A seller that refuses and keeps every payment, and reports the facts about the chain that `reportFor` returns. */
+export function refusingAt(
+  url: string,
+  reportFor: (asked: URLSearchParams) => ChainReport | number | null = () => null,
+) {
   const kept: Signed[] = [];
   const seller = between(
     url,
@@ -176,11 +179,11 @@ export function refusingAt(url: string, say: (asked: URLSearchParams) => Said | 
         kept.push(signedIn(payment));
         return refusal(url);
       }
-      const said = path.startsWith("/settlement?") ? say(new URL(path, url).searchParams) : null;
-      if (said === null) return answer;
-      return typeof said === "number"
-        ? { ...answer, status: said, text: "{}" }
-        : { ...answer, status: 200, text: JSON.stringify({ final: true, means: "so it is.", ...said }) };
+      const report = path.startsWith("/settlement?") ? reportFor(new URL(path, url).searchParams) : null;
+      if (report === null) return answer;
+      return typeof report === "number"
+        ? { ...answer, status: report, text: "{}" }
+        : { ...answer, status: 200, text: JSON.stringify({ final: true, means: "so it is.", ...report }) };
     },
     ({ headers: _, ...request }) => request,
   );
@@ -201,7 +204,7 @@ export function signedIn(header: string): Signed {
 export const nonces = (payments: readonly Signed[]) => new Set(payments.map(({ authorization: { nonce } }) => nonce));
 
 /** The service's report that the payment in question has expired. */
-export const expired = (asked: URLSearchParams, change: Said = {}): Said => {
+export const expired = (asked: URLSearchParams, change: ChainReport = {}): ChainReport => {
   const [from, nonce, valid_before] = ["from", "nonce", "valid_before"].map((name) => asked.get(name));
   const time = new Date(Number(valid_before) * 1_000).toISOString();
   return { status: "expired", from, nonce, valid_before, final_block: { time }, ...change };

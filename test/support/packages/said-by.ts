@@ -5,18 +5,18 @@ import { monitorLog } from "../../../packages/verifier/src/commands/log-monitor.
 import { InputError } from "../../../packages/verifier/src/refusal.ts";
 
 /** Runs a command of the verifier in this process. Returns its exit code, and its output or its error message. */
-export async function saidBy(
+export async function runCommand(
   command: () => Promise<number>,
 ): Promise<{ readonly code: number; readonly text: string }> {
-  const said = vi.spyOn(console, "log").mockReturnValue();
+  const printed = vi.spyOn(console, "log").mockReturnValue();
   try {
     const code = await command();
-    return { code, text: said.mock.calls.map(([line]) => `${line}\n`).join("") };
+    return { code, text: printed.mock.calls.map(([line]) => `${line}\n`).join("") };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
     return { code: 2, text: error.message };
   } finally {
-    said.mockRestore();
+    printed.mockRestore();
   }
 }
 
@@ -33,6 +33,6 @@ export async function followerOf(serviceUrl: string, folder: string) {
   /** Runs `log monitor` once from its stored state. Returns its exit code and its output. */
   return async (place: string, state: string): Promise<{ readonly code: number; readonly text: string }> => {
     const trust = ["--policy", policy, "--jwks", jwks, "--issuer", issuer];
-    return saidBy(() => monitorLog([place, "--state", join(folder, state), "--once", ...trust]));
+    return runCommand(() => monitorLog([place, "--state", join(folder, state), "--once", ...trust]));
   };
 }

@@ -67,9 +67,9 @@ export async function startClef(path: string, folder: string, plan: ClefPlan) {
     ...["--http", "--http.addr", "127.0.0.1", "--http.port", String(port)],
   ];
   const child = spawn(path, args, { stdio: ["pipe", "pipe", "pipe"] });
-  let said = "";
+  let output = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    said = (said + text).slice(-4_000);
+    output = (output + text).slice(-4_000);
   });
   const asked: string[] = [];
   createInterface(child.stdout).on("line", (line) => {
@@ -96,7 +96,7 @@ export async function startClef(path: string, folder: string, plan: ClefPlan) {
       ({ ok }) => ok,
       () => false,
     );
-  if (!(await waitUntil(answers, 30_000))) throw new Error(`clef did not start: ${said}`);
+  if (!(await waitUntil(answers, 30_000))) throw new Error(`clef did not start: ${output}`);
   return {
     url,
     asked,

@@ -38,9 +38,9 @@ export async function startFacilitator(chain: TestChain): Promise<TestFacilitato
     return sent;
   };
   const honest: Conduct = async (signed, answer) =>
-    say(answer, 200, { success: true, transaction: await settle(signed) });
+    respond(answer, 200, { success: true, transaction: await settle(signed) });
   const server = await serveHttp(async (request, answer) => {
-    if (request.url === "/supported") return say(answer, 200, { kinds: [] });
+    if (request.url === "/supported") return respond(answer, 200, { kinds: [] });
     try {
       const body = JSON.parse(await text(request)) as SettleRequest;
       asked = { body, headers: request.headers };
@@ -49,7 +49,7 @@ export async function startFacilitator(chain: TestChain): Promise<TestFacilitato
       handed.set(nonce, (handed.get(nonce) ?? 0) + 1);
       await (conducts.get(nonce) ?? honest)(signed, answer);
     } catch (error) {
-      if (!answer.headersSent) say(answer, 500, { error: String(error) });
+      if (!answer.headersSent) respond(answer, 500, { error: String(error) });
     }
   });
   return {
@@ -64,7 +64,7 @@ export async function startFacilitator(chain: TestChain): Promise<TestFacilitato
   };
 }
 
-export const say = (answer: ServerResponse, status: number, body: object): ServerResponse =>
+export const respond = (answer: ServerResponse, status: number, body: object): ServerResponse =>
   answer.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 
 /** The body of `POST /settle`. */

@@ -44,7 +44,7 @@ export const originIs = (account: Hex): Hex => concat(["0x73", account, "0x3214"
 export const gasBelow = (gas: number): Hex => concat(["0x63", pad(numberToHex(gas), { size: 4 }), "0x5a10"]);
 
 /** The code of an ERC-1271 wallet that accepts every signature until the sign appears, and then burns all its gas. */
-export function burningOn(sign: Hex): Hex {
+export function burningWallet(sign: Hex): Hex {
   const answer = concat(["0x7f", "0x1626ba7e", `0x${"00".repeat(28)}`, "0x60005260206000f3"]);
   const size = (code: Hex) => (code.length - 2) / 2;
   // sign; PUSH1 burn; JUMPI; answer; burn: JUMPDEST; PUSH1 burn; JUMP
@@ -56,7 +56,7 @@ export function burningOn(sign: Hex): Hex {
 export const FLAG = { index: pad("0x0"), value: pad("0x1") } as const;
 
 /** The code of a wallet that accepts every signature after this number of loops of about 60 gas each. */
-export function thinking(rounds: number): Hex {
+export function slowWallet(rounds: number): Hex {
   const answer = concat(["0x7f", "0x1626ba7e", `0x${"00".repeat(28)}`, "0x60005260206000f3"]);
   // PUSH2 rounds; JUMPDEST; hash of zero bytes, dropped; decrement; jump back while rounds remain
   return concat(["0x61", numberToHex(rounds, { size: 2 }), "0x5b6000600020506001900380600357", "0x50", answer]);

@@ -10,7 +10,11 @@ export const EXAM_KEY = `0x${"e8".repeat(32)}` as const;
 const JSON_BODY = { "content-type": "application/json" };
 
 /** The report of `GET /test/seller` on a seller, and on a wallet that wants to buy its exam. */
-export const looked = async (service: string, url: string, wallet?: string): Promise<Record<string, unknown>> => {
+export const inspectSeller = async (
+  service: string,
+  url: string,
+  wallet?: string,
+): Promise<Record<string, unknown>> => {
   const query = new URLSearchParams({ url, ...(wallet !== undefined && { wallet }) });
   const { body } = await send(`${service}/test/seller?${query}`);
   return body.seller as Record<string, unknown>;
@@ -22,7 +26,7 @@ export async function lineFor(
   url: string,
   { address }: Pick<LocalAccount, "address">,
 ): Promise<string> {
-  const { consent } = (await looked(service, url, address)) as { consent: { file: { line: string } } };
+  const { consent } = (await inspectSeller(service, url, address)) as { consent: { file: { line: string } } };
   return consent.file.line;
 }
 

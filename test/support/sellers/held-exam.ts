@@ -67,11 +67,11 @@ export const outcomes = ({ results }: ExamReport): Record<string, string> =>
   Object.fromEntries(results.map(({ check, outcome }) => [check, outcome]));
 
 /** The statements that do not hold. */
-export const untrue = ({ results }: ExamReport): readonly string[] =>
+export const failedStatements = ({ results }: ExamReport): readonly string[] =>
   results.flatMap(({ check, findings }) =>
     findings.filter(({ holds }) => !holds).map(({ statement }) => `${check}: ${statement}`),
   );
 
 /** The codes of the findings that do not hold. */
-export const untrueCodes = ({ results }: ExamReport): readonly (string | undefined)[] =>
+export const failedCodes = ({ results }: ExamReport): readonly (string | undefined)[] =>
   results.flatMap(({ findings }) => findings.filter(({ holds }) => !holds).map(({ code }) => code));

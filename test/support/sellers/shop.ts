@@ -31,7 +31,10 @@ export type Fault =
   | "sells once";
 
 /** Changes a shop's response, for any fault on the wire. */
-export type Twist = (told: Told, asked: Asked & { readonly isPaid: boolean; readonly sales: number }) => Told;
+export type Twist = (
+  response: ShopResponse,
+  asked: Asked & { readonly isPaid: boolean; readonly sales: number },
+) => ShopResponse;
 
 const PRICE = 1_000n;
 
@@ -53,7 +56,7 @@ export interface Shop extends LocalServer {
 // biome-ignore lint/suspicious/noConfusingVoidType: most hooks return nothing.
 type Waited = void | "cut";
 
-export interface Told {
+export interface ShopResponse {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly body: string | Buffer;
@@ -91,7 +94,7 @@ export async function openShop(chain: TestChain, wrong: Fault | Twist | null = n
   const [fault, twist] = typeof wrong === "function" ? [null, wrong] : [wrong, null];
   const account = privateKeyToAccount(generatePrivateKey());
   const statements = offerReceipt(account);
-  const sold = new Map<Hex, { readonly request: string; readonly answer: Promise<Told> }>();
+  const sold = new Map<Hex, { readonly request: string; readonly answer: Promise<ShopResponse> }>();
   let [quotes, results, requests] = [0, 0, 0];
   let consent: { line: string; times: number } | null = null;
   let wait: Parameters<Shop["before"]>[0] = () => undefined;
@@ -102,13 +105,16 @@ export async function openShop(chain: TestChain, wrong: Fault | Twist | null = n
     requests += 1;
     const waited = await wait({ isPaid: header !== undefined, path: request.url ?? "" });
     if (waited === "cut") return void request.socket.destroy();
-    const honest: Told = await answer(asked, typeof header === "string" ? header : null).catch((error: unknown) => ({
-      status: 500,
-      headers: {},
-      body: String(error),
-    }));
-    const told = twist === null ? honest : twist(honest, { ...asked, isPaid: header !== undefined, sales: sold.size });
-    response.writeHead(told.status, told.headers).end(told.body);
+    const honest: ShopResponse = await answer(asked, typeof header === "string" ? header : null).catch(
+      (error: unknown) => ({
+        status: 500,
+        headers: {},
+        body: String(error),
+      }),
+    );
+    const changed =
+      twist === null ? honest : twist(honest, { ...asked, isPaid: header !== undefined, sales: sold.size });
+    response.writeHead(changed.status, changed.headers).end(changed.body);
   });
   return {
     ...server,
@@ -123,7 +129,7 @@ export async function openShop(chain: TestChain, wrong: Fault | Twist | null = n
     requests: () => requests,
   };
 
-  async function answer(asked: Asked, header: string | null): Promise<Told> {
+  async function answer(asked: Asked, header: string | null): Promise<ShopResponse> {
     if (new URL(asked.url).pathname === "/.well-known/x402-exam.txt") return file();
     if (!["/haiku", "/sonnet"].includes(new URL(asked.url).pathname)) return { status: 404, headers: {}, body: "" };
     if (asked.method === "HEAD" && fault === "HEAD is free") return { status: 200, headers: {}, body: "" };
@@ -141,12 +147,15 @@ export async function openShop(chain: TestChain, wrong: Fault | Twist | null = n
     return request === known.request ? known.answer : { status: 409, headers: {}, body: "another request" };
   }
 
-  function file(): Told {
+  function file(): ShopResponse {
     if (consent === null || consent.times-- <= 0) return { status: 404, headers: {}, body: "" };
     return { status: 200, headers: { "content-type": "text/plain" }, body: `# who may examine us\n${consent.line}\n` };
   }
 
-  async function begin(asked: Asked, { presented, request }: { presented: Presented; request: string }): Promise<Told> {
+  async function begin(
+    asked: Asked,
+    { presented, request }: { presented: Presented; request: string },
+  ): Promise<ShopResponse> {
     const refusal = await refusalOf(asked, presented);
     if (refusal !== null) return challenge(asked, refusal);
     const { nonce } = presented.authorization;
@@ -158,7 +167,7 @@ export async function openShop(chain: TestChain, wrong: Fault | Twist | null = n
     return answer;
   }
 
-  async function sell(asked: Asked, presented: Presented): Promise<Told> {
+  async function sell(asked: Asked, presented: Presented): Promise<ShopResponse> {
     if (fault === "never settles") return make(asked);
     const settling = inTurn(() => broadcast(chain, presented)).catch((error: unknown) => {
       if (fault === "no lock" || fault === "checks no signature") return `0x${"0".repeat(64)}` as Hex;
@@ -166,20 +175,20 @@ export async function openShop(chain: TestChain, wrong: Fault | Twist | null = n
     });
     const transaction = await settling;
     if (fault === "charges and fails") return { status: 500, headers: {}, body: "out of paper" };
-    const told = await make(asked);
+    const response = await make(asked);
     const { network } = await accepted();
     const payer = presented.authorization.from;
     const extensions = await statements.receipt(
       { network, resourceUrl: resourceOf(asked), payer, transaction },
       Math.floor(Date.now() / 1000),
     );
-    const said = fault === "names another transaction" ? (`0x${"12".repeat(32)}` as Hex) : transaction;
-    const settled = { success: true, transaction: said, network, payer, extensions };
+    const reported = fault === "names another transaction" ? (`0x${"12".repeat(32)}` as Hex) : transaction;
+    const settled = { success: true, transaction: reported, network, payer, extensions };
     const header = encodePaymentResponseHeader(settled as Parameters<typeof encodePaymentResponseHeader>[0]);
-    return { ...told, headers: { ...told.headers, "payment-response": header } };
+    return { ...response, headers: { ...response.headers, "payment-response": header } };
   }
 
-  async function make({ url }: Asked): Promise<Told> {
+  async function make({ url }: Asked): Promise<ShopResponse> {
     results += 1;
     const control = fault === "public cache" ? "public, max-age=60" : "private, no-store";
     const headers = { "content-type": "application/json", "cache-control": control };
@@ -219,7 +228,7 @@ export async function openShop(chain: TestChain, wrong: Fault | Twist | null = n
     } as const;
   }
 
-  async function challenge({ url }: Pick<Asked, "url">, error: string): Promise<Told> {
+  async function challenge({ url }: Pick<Asked, "url">, error: string): Promise<ShopResponse> {
     const accepts = [await accepted()];
     const offered = fault === "offers another amount" ? accepts.map((entry) => ({ ...entry, amount: "1" })) : accepts;
     // A chain may be ahead of the clock in tests that advance time.
@@ -250,27 +259,30 @@ const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).to
 /** Changes the quote in a 402. */
 export const quoting =
   (change: (terms: Json) => Json, when: (asked: Parameters<Twist>[1]) => boolean = () => true): Twist =>
-  (told, asked) => {
-    const header = told.headers["payment-required"];
-    if (header === undefined || !when(asked)) return told;
-    return { ...told, headers: { ...told.headers, "payment-required": encoded(change(decoded(header))) } };
+  (response, asked) => {
+    const header = response.headers["payment-required"];
+    if (header === undefined || !when(asked)) return response;
+    return { ...response, headers: { ...response.headers, "payment-required": encoded(change(decoded(header))) } };
   };
 
 /** Changes the settlement in a sale's response. Null removes it. */
 export const settling =
-  (change: (said: Json) => Json | null): Twist =>
-  (told) => {
-    const { "payment-response": header, ...others } = told.headers;
-    if (header === undefined) return told;
-    const said = change(decoded(header));
-    return { ...told, headers: said === null ? others : { ...others, "payment-response": encoded(said) } };
+  (change: (settlement: Json) => Json | null): Twist =>
+  (response) => {
+    const { "payment-response": header, ...others } = response.headers;
+    if (header === undefined) return response;
+    const settlement = change(decoded(header));
+    return {
+      ...response,
+      headers: settlement === null ? others : { ...others, "payment-response": encoded(settlement) },
+    };
   };
 
 /** Changes the responses to one method. */
 export const answering =
-  (method: string, answer: (told: Told) => Told): Twist =>
-  (told, asked) =>
-    asked.method === method ? answer(told) : told;
+  (method: string, answer: (response: ShopResponse) => ShopResponse): Twist =>
+  (response, asked) =>
+    asked.method === method ? answer(response) : response;
 
 /** The first entry with another price. */
 export const priced = (amount: string) => (terms: Json) => ({
@@ -292,9 +304,9 @@ export function signedAs(name: "offers" | "receipt", change: (signed: Json) => u
 /** The same 402 in version 1, in its body. */
 export const alsoInVersion1 =
   (amount: string): Twist =>
-  (told, { url }) => {
-    const header = told.headers["payment-required"];
-    if (header === undefined) return told;
+  (response, { url }) => {
+    const header = response.headers["payment-required"];
+    if (header === undefined) return response;
     const accepts = (decoded(header).accepts as Json[]).map(({ amount: _, network, ...entry }) => ({
       ...entry,
       network: network === "eip155:8453" ? "base" : network,
@@ -303,5 +315,5 @@ export const alsoInVersion1 =
       description: "",
       mimeType: "application/json",
     }));
-    return { ...told, body: JSON.stringify({ x402Version: 1, error: "payment required", accepts }) };
+    return { ...response, body: JSON.stringify({ x402Version: 1, error: "payment required", accepts }) };
   };

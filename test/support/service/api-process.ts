@@ -5,7 +5,7 @@ import { startGuarded } from "../../../scripts/embedded/guarded-process.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { startTestChain, type TestChain } from "../chain/chain.ts";
 import type { HoldingNode } from "../chain/nodes.ts";
-import { holdToItsWord, letGo } from "../openapi/answers.ts";
+import { checkAgainstDescription, forgetService } from "../openapi/answers.ts";
 import { waitUntil } from "../wait-until.ts";
 import { connectOwner, eachPayment, freshDatabase, type TestDatabase } from "./database.ts";
 import { ARBITER_KEY, bareEnvironment, PAY_TO } from "./environment.ts";
@@ -64,8 +64,8 @@ export async function startApiProcess(plan: ApiProcessPlan): Promise<ApiProcess>
     };
     if (child.running() && listening()) {
       const url = `http://localhost:${port}`;
-      holdToItsWord(url);
-      child.ended.then(() => letGo(url));
+      checkAgainstDescription(url);
+      child.ended.then(() => forgetService(url));
       return {
         url,
         pid: child.pid,

@@ -121,8 +121,8 @@ export async function plansOf(
   const pool = connect(ownerUrl, 1);
   const query = pool.query.bind(pool) as (config: pg.QueryConfig) => Promise<pg.QueryResult>;
   await pool.query("BEGIN");
-  const recorded = (said: pg.QueryConfig | string, values: unknown[] = []) => {
-    const config = typeof said === "string" ? { text: said, values } : said;
+  const recorded = (statement: pg.QueryConfig | string, values: unknown[] = []) => {
+    const config = typeof statement === "string" ? { text: statement, values } : statement;
     asked.push(config);
     return query(config);
   };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { holdToItsWord, letGo } from "../openapi/answers.ts";
+import { checkAgainstDescription, forgetService } from "../openapi/answers.ts";
 import { waitUntil } from "../wait-until.ts";
 
 const START = fileURLToPath(new URL("../../../scripts/start.ts", import.meta.url));
@@ -38,7 +38,7 @@ export async function createInstallation(): Promise<Installation> {
   const DATA_DIR = mkdtempSync(join(tmpdir(), "trust-start-"));
   const env = { DATA_DIR, PORT, BASE_RPC_PORT, BASE_SEPOLIA_RPC_PORT };
   const url = `http://localhost:${PORT}`;
-  holdToItsWord(url);
+  checkAgainstDescription(url);
   const runs: Run[] = [];
   return {
     env,
@@ -58,7 +58,7 @@ export async function createInstallation(): Promise<Installation> {
         .map(Number);
     },
     remove() {
-      letGo(url);
+      forgetService(url);
       for (const { child } of runs) child.kill("SIGKILL");
       rmSync(DATA_DIR, { recursive: true, force: true, maxRetries: 20 });
     },

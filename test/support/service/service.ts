@@ -10,7 +10,7 @@ import { NETWORKS } from "../../../api/platform/networks.ts";
 import { createService, type Service } from "../../../api/service.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import type { TestChain } from "../chain/chain.ts";
-import { holdToItsWord, letGo } from "../openapi/answers.ts";
+import { checkAgainstDescription, forgetService } from "../openapi/answers.ts";
 import { freshDatabase, type TestDatabase } from "./database.ts";
 import { ARBITER_KEY, PAY_TO } from "./environment.ts";
 import { noteProblem } from "./problems.ts";
@@ -65,7 +65,7 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
   });
   const servers = [createHttpServer(app.fetch), createHttpServer(app.fetch)];
   await listen(servers, port, "localhost");
-  holdToItsWord(config.baseUrl);
+  checkAgainstDescription(config.baseUrl);
   const stopJobs = plan.jobs === false ? async () => undefined : runJobs(jobs, { watch, log });
   const runJob = async (wanted: string): Promise<unknown> => {
     const job = jobs.find(({ name }) => name === wanted);
@@ -88,7 +88,7 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
     runJob,
     publish: async () => Number(await runJob("erc8004")),
     async stop() {
-      letGo(config.baseUrl);
+      forgetService(config.baseUrl);
       for (const server of servers) server.close();
       for (const server of servers) server.closeAllConnections();
       await stopJobs();

@@ -92,7 +92,7 @@ export async function pay(chain: TestChain, sender: LocalAccount, { to, value }:
 }
 
 /** An account that has just sent all its USDC to a decoy. */
-export async function giver(chain: TestChain, to: Address, value: bigint): Promise<LocalAccount> {
+export async function decoyPayer(chain: TestChain, to: Address, value: bigint): Promise<LocalAccount> {
   const sender = await newPayer(chain, value);
   await pay(chain, sender, { to, value });
   return sender;

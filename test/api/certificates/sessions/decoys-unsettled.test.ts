@@ -7,7 +7,7 @@ import { refuse } from "../../../support/chain/rpc.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { ALONE, startService } from "../../../support/service/service.ts";
 import { startRun } from "../../../support/sessions/runs.ts";
-import { giveBack, giver, newClock, ownerOf, pay, refundsFrom, sentBy } from "../../../support/sessions/stage.ts";
+import { decoyPayer, giveBack, newClock, ownerOf, pay, refundsFrom, sentBy } from "../../../support/sessions/stage.ts";
 
 /** Decoy refunds between their signature and a final block, which is 64 blocks away on this chain. */
 
@@ -29,7 +29,7 @@ let sender: LocalAccount;
 
 beforeEach(async () => {
   decoy = runs.pop()?.decoy as Address;
-  sender = await giver(chain, decoy, VALUE);
+  sender = await decoyPayer(chain, decoy, VALUE);
   await chain.mine(UNTIL_FINAL);
   clock.add(61);
 });

@@ -10,7 +10,7 @@ import { newPayer } from "../../../support/payments/signing.ts";
 import { binary } from "../../../support/service/database.ts";
 import { startService } from "../../../support/service/service.ts";
 import { startRun } from "../../../support/sessions/runs.ts";
-import { giveBack, giver, newClock, ownerOf, pay, sentBy } from "../../../support/sessions/stage.ts";
+import { decoyPayer, giveBack, newClock, ownerOf, pay, sentBy } from "../../../support/sessions/stage.ts";
 
 /** Refunds of USDC that was sent to a decoy. */
 
@@ -64,7 +64,7 @@ const ABI = [
 ] as const;
 
 test("Every sender is refunded once, and only for final transfers", async () => {
-  const first = await giver(chain, decoy, 1_000_000n);
+  const first = await decoyPayer(chain, decoy, 1_000_000n);
   const second = await newPayer(chain, 2_500_000n);
   await pay(chain, second, { to: decoy, value: 2_000_000n });
   await pay(chain, second, { to: decoy, value: 500_000n });
@@ -79,8 +79,8 @@ test("Every sender is refunded once, and only for final transfers", async () => 
 });
 
 test("A blacklisted sender does not block other refunds and is refunded once that is possible", async () => {
-  const blacklisted = await giver(chain, decoy, 1_000_000n);
-  const other = await giver(chain, decoy, 1_000_000n);
+  const blacklisted = await decoyPayer(chain, decoy, 1_000_000n);
+  const other = await decoyPayer(chain, decoy, 1_000_000n);
   await chain.blacklist(blacklisted.address);
   expect(await pass()).toBe(1);
   expect([await balance(blacklisted), await balance(other)]).toEqual([0n, 1_000_000n]);
@@ -110,7 +110,7 @@ test("A transfer of zero is not refunded, because anyone can make one in another
 
 test("Dust from one sender is refunded in one transfer once it reaches the least refund", async () => {
   const sender = await newPayer(chain, LEAST_REFUND);
-  const another = await giver(chain, decoy, 1n);
+  const another = await decoyPayer(chain, decoy, 1n);
   const sent = await sentBy(owner);
   await pay(chain, sender, { to: decoy, value: 1n });
   await pay(chain, sender, { to: decoy, value: LEAST_REFUND - 2n });
@@ -161,7 +161,7 @@ describe("The refund job", () => {
 
   test("One of many processes does a pass in two log calls, and a restart continues at its position", async () => {
     const others = await Promise.all([another(), another()]);
-    const sender = await giver(chain, decoy, LEAST_REFUND);
+    const sender = await decoyPayer(chain, decoy, LEAST_REFUND);
     await later(61);
     const asked = askedFor();
     const passes = await Promise.all([service, ...others].map(giveBack));
@@ -194,7 +194,7 @@ describe("The refund job", () => {
        SELECT 8453, $1, decode(lpad(to_hex(n), 40, '0'), 'hex'), 'x', 1, 1, $2, $2, $2 FROM generate_series(1, $3) n`,
       [binary(decoy), clock.now(), REFUNDS_A_DAY],
     );
-    const sender = await giver(chain, decoy, LEAST_REFUND);
+    const sender = await decoyPayer(chain, decoy, LEAST_REFUND);
     expect(await pass()).toBe(0);
     expect(await balance(sender)).toBe(0n);
     expect(await pass(DAY)).toBe(1);

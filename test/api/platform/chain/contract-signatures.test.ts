@@ -5,7 +5,7 @@ import { startTestChain } from "../../../support/chain/chain.ts";
 import { startFaultyNode } from "../../../support/chain/nodes.ts";
 import { type Call, type Reply, refuse, replyTo } from "../../../support/chain/rpc.ts";
 import { forFile } from "../../../support/for-file.ts";
-import { thinking } from "../../../support/payments/wallets.ts";
+import { slowWallet } from "../../../support/payments/wallets.ts";
 
 const chain = await forFile(startTestChain());
 const reader = createChain("eip155:8453", { rpcUrl: chain.rpcUrl, logBlockRange: 1_000 });
@@ -13,7 +13,7 @@ const digest: Hex = `0x${"12".repeat(32)}`;
 
 async function wallet(number: number, rounds: number): Promise<Hex> {
   const address = numberToHex(0xc0de00 + number, { size: 20 });
-  await chain.client.setCode({ address, bytecode: thinking(rounds) });
+  await chain.client.setCode({ address, bytecode: slowWallet(rounds) });
   return address;
 }
 

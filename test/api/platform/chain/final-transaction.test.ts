@@ -9,7 +9,7 @@ import { devAccount } from "../../../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../../../scripts/embedded/usdc.ts";
 import { reorganize } from "../../../support/chain/blocks.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
-import { standingStillAt, startFaultyNode } from "../../../support/chain/nodes.ts";
+import { startFaultyNode, stoppedAt } from "../../../support/chain/nodes.ts";
 import { askNode, type Call, type Reply, refuse, replyTo } from "../../../support/chain/rpc.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { broadcast } from "../../../support/payments/on-chain.ts";
@@ -228,12 +228,12 @@ describe("Nodes that lag, fail, or disagree", async () => {
   const { logs } = await client.getTransactionReceipt({ hash });
 
   test("A node stuck before the block reports the transaction as not found", async () => {
-    node.become(standingStillAt(before));
+    node.become(stoppedAt(before));
     expect(await paymentsIn(hash, payer.address)).toBe("not_found");
   });
 
   test("A node with the block that does not report it as final yields not_final", async () => {
-    node.become(standingStillAt(before + 1n));
+    node.become(stoppedAt(before + 1n));
     expect(await paymentsIn(hash, payer.address)).toBe("not_final");
   });
 

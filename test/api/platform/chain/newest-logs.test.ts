@@ -6,7 +6,7 @@ import type { Expected } from "../../../../api/platform/chain/view.ts";
 import type { Address } from "../../../../api/platform/wallet.ts";
 import { startBaseLike } from "../../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../../support/base-like/profiles.ts";
-import { away } from "../../../support/chain/nodes.ts";
+import { unreachable } from "../../../support/chain/nodes.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { broadcast } from "../../../support/payments/on-chain.ts";
 import { BASE, newPayer, type Signed, signPayment } from "../../../support/payments/signing.ts";
@@ -85,6 +85,6 @@ test("An unreachable node yields no result", async () => {
   const signed = await sign();
   await broadcast(chain, signed);
   const head = { number: await headNumber(), time: base.unixNow() };
-  base.become(away);
+  base.become(unreachable);
   expect(await begin()(expectedOf(signed, head.number), head)).toBeNull();
 });

@@ -10,7 +10,7 @@ import { replayScores } from "../../../../packages/verifier/src/score/replay.ts"
 import { score } from "../../../../packages/verifier/src/score/score.ts";
 import { folderForFile, forFile } from "../../../support/for-file.ts";
 import { serveHttp } from "../../../support/http-server.ts";
-import { saidBy } from "../../../support/packages/said-by.ts";
+import { runCommand } from "../../../support/packages/said-by.ts";
 import { ALL_PASSES, certificate, daysAgo, facts, outcomes, payee, payees, payments, WALLET } from "./facts.ts";
 
 const FACTS = facts(
@@ -128,7 +128,9 @@ describe("a score document", () => {
 
 /** Runs the command in this process. Its sources are in the folder of the files above. */
 const run = (...args: readonly string[]) =>
-  saidBy(() => checkScore(args.map((arg) => (arg.endsWith(".json") && !arg.includes("/") ? join(folder, arg) : arg))));
+  runCommand(() =>
+    checkScore(args.map((arg) => (arg.endsWith(".json") && !arg.includes("/") ? join(folder, arg) : arg))),
+  );
 
 describe("the command", () => {
   const same = () =>

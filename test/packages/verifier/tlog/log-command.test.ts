@@ -8,7 +8,7 @@ import { jcs } from "../../../../packages/verifier/src/jcs.ts";
 import { documentSha256 } from "../../../../packages/verifier/src/tlog/entry.ts";
 import { folderForFile } from "../../../support/for-file.ts";
 import type { FolderLog } from "../../../support/log/memory-log.ts";
-import { saidBy } from "../../../support/packages/said-by.ts";
+import { runCommand } from "../../../support/packages/said-by.ts";
 import { ISSUER, KEY, SAMPLE_NOW, STRANGER } from "../samples.ts";
 import {
   certificate,
@@ -35,7 +35,7 @@ const placed = (args: readonly string[]) =>
 
 /** Runs the command in this process, which is faster than a new one. */
 async function run(...args: string[]): Promise<{ code: number; text: string }> {
-  return saidBy(() => checkLog([...placed(args), "--policy", join(folder, "policy.txt")]));
+  return runCommand(() => checkLog([...placed(args), "--policy", join(folder, "policy.txt")]));
 }
 
 describe("a record with its proof", () => {
@@ -251,7 +251,7 @@ const newFile = () => join(folder, `file-${made++}`);
 /** Runs the monitor on a folder up to its newest checkpoint. */
 async function once(at: string, state: string, ...more: string[]): Promise<{ code: number; text: string }> {
   const trust = ["--policy", join(folder, "policy.txt"), "--jwks", join(folder, "jwks.json"), "--issuer", ISSUER];
-  return saidBy(() => checkLog(["monitor", at, "--state", state, "--once", ...trust, ...more]));
+  return runCommand(() => checkLog(["monitor", at, "--state", state, "--once", ...trust, ...more]));
 }
 
 describe("the log's entries about a wallet", () => {
@@ -359,7 +359,9 @@ describe("the log's entries about a wallet", () => {
     expect(await once(await written(15, log), state, "--wallets", wallets)).toMatchObject({ code: 0 });
     expect(await once(at, state, "--wallets", wallets)).toMatchObject({ code: 0 });
     warned.mockRestore();
-    const { text } = await saidBy(() => checkLog(["wallet", WALLET, "--state", state, "--wallets", wallets, "--json"]));
+    const { text } = await runCommand(() =>
+      checkLog(["wallet", WALLET, "--state", state, "--wallets", wallets, "--json"]),
+    );
     const { certificates, unknown } = JSON.parse(text);
     expect(certificates.map(({ index }: { index: number }) => index)).toEqual([19, 20]);
     expect(unknown.map(({ index }: { index: number }) => index)).toEqual(ends.map((_, place) => place + 10));

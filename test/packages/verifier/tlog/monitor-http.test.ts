@@ -11,7 +11,7 @@ import { folderForFile } from "../../../support/for-file.ts";
 
 import { serveHttp } from "../../../support/http-server.ts";
 import { FolderLog, noteSigner } from "../../../support/log/memory-log.ts";
-import { saidBy } from "../../../support/packages/said-by.ts";
+import { runCommand } from "../../../support/packages/said-by.ts";
 import { waitUntil } from "../../../support/wait-until.ts";
 import { ISSUER, KEY } from "../samples.ts";
 import { entry, logOf, sign, signer, usual, witness } from "./signed-log.ts";
@@ -56,7 +56,7 @@ const args = (url: string, state: string, ...more: string[]) => {
 
 /** Runs the monitor once, up to the newest checkpoint. */
 async function once(url: string, state: string, ...more: string[]): Promise<{ code: number; text: string }> {
-  return saidBy(() => monitorLog(args(url, state, "--once", ...more)));
+  return runCommand(() => monitorLog(args(url, state, "--once", ...more)));
 }
 
 const changed = (path: string, change: (bytes: Buffer) => Buffer, log: FolderLog): Face => {
@@ -138,7 +138,7 @@ describe("a log that is monitored over HTTP", () => {
     const trust = ["--policy", join(folder, "policy.txt"), "--jwks", join(folder, "jwks.json"), "--once"];
     expect(await saidBy(() => monitorLog([at, ...trust, "--issuer", url]))).toMatchObject({ code: 0 });
     const unnamed = { code: 2, text: expect.stringMatching(/a folder does not include it: add --issuer/) };
-    expect(await saidBy(() => monitorLog([at, ...trust]))).toMatchObject(unnamed);
+    expect(await runCommand(() => monitorLog([at, ...trust]))).toMatchObject(unnamed);
   });
 
   test.each([
