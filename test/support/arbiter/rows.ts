@@ -126,11 +126,11 @@ export const DECIDED: readonly Row[] = [
     conditions: { expect_sha256: sha256(TEXT) },
     findings: ["expect_sha256 true match"],
   }),
-  released("unrequested gzip with the decoded hash", coded("gzip", gzipSync(TEXT)), {
+  released("gzip that was not requested, with the decoded hash", coded("gzip", gzipSync(TEXT)), {
     conditions: { expect_sha256: sha256(TEXT), min_bytes: TEXT.length, expect_contains: "whole" },
     findings: ["expect_sha256 true match", "min_bytes true match", "expect_contains true match"],
   }),
-  released("unrequested gzip with the received hash", coded("gzip", gzipSync(TEXT)), {
+  released("gzip that was not requested, with the received hash", coded("gzip", gzipSync(TEXT)), {
     conditions: { expect_sha256: sha256(gzipSync(TEXT)) },
     findings: ["expect_sha256 true match"],
   }),
