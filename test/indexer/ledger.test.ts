@@ -57,7 +57,7 @@ describe("a transfer between two others", () => {
     ["a transfer of zero", { from: ALICE, to: BOB, value: 0n }, false],
     ["minting", { from: zeroAddress, to: ALICE, value: 1n }, false],
     ["burning", { from: ALICE, to: zeroAddress, value: 1n }, false],
-  ] as const)("%s counts as stated", (_, movement, counts) => {
+  ] as const)("Only a positive payment between two other wallets counts: %s", (_, movement, counts) => {
     expect(isBetweenOthers(movement, own)).toBe(counts);
   });
 });
@@ -68,7 +68,7 @@ test.each([
   [49_999n, 1n, true],
   [49_998n, 1n, false],
   [50_000n, 50_000n, false],
-])("After payments of %s, does a payment of %s make its payee a counterparty: %s", (sumBefore, value, reached) => {
+])("After payments of %s, another payment of %s makes its payee a counterparty: %s", (sumBefore, value, reached) => {
   expect(reachesFloor(sumBefore, value)).toBe(reached);
 });
 

@@ -197,7 +197,7 @@ describe("a buyer whose wallet is a contract", () => {
     expect([response.status, errorIn(response)]).toEqual([402, expect.stringMatching(/_signature: .* did not sign/)]);
   });
 
-  test("A wallet that uses up all gas costs the merchant none, deployed or not", async () => {
+  test("For a wallet whose check uses up all gas, deployed or not, the merchant sends no transaction", async () => {
     const before = await client.getTransactionCount({ address: shop.account.address });
     const burner = privateKeyToAccount(generatePrivateKey());
     await client.setCode({ address: burner.address, bytecode: BURNER });

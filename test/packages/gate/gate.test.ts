@@ -107,7 +107,7 @@ describe.each(SERVERS)("%s", (_, open) => {
     expect(log).toHaveBeenCalledWith("A wallet could not be looked up.", expect.any(Error));
   });
 
-  test("HEAD is not an unpaid way into a GET route", async () => {
+  test("A HEAD request to a GET route must be paid for too", async () => {
     const send = await open({ routes: { "GET /haiku": { accepts } } });
     expect((await send({}, "HEAD")).status).toBe(402);
     expect((await send(await payment(FAILED), "HEAD")).status).toBe(403);
@@ -215,7 +215,7 @@ test.each<[string, (record: object) => { status?: number; body?: string }]>([
   ["an error", () => ({ status: 500, body: '{"verified":true}' })],
   ["a redirect", () => ({ status: 302 })],
   ["nothing", () => ({})],
-])("A service that returns %s lets no wallet in", async (_, change) => {
+])("No wallet is admitted if the service returns %s", async (_, change) => {
   const found = await fetch(`${service.url}/verify?wallet=${VERIFIED.address}`);
   const { status = 200, body } = change((await found.json()) as object);
   const fake = await serveHttp(async (_, response) => {

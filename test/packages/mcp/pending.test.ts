@@ -86,7 +86,7 @@ describe.each([
   });
 });
 
-test("An answered payment is forgotten, so the same call made once more buys once more", async () => {
+test("An answered payment is forgotten, so the same call buys again", async () => {
   const client = await start({ service: roadTo(service.url, "open") });
   for (const count of [1, 2]) {
     expect(await call(client, "certify", BASIC)).toMatchObject(PAID);

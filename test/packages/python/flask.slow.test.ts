@@ -78,7 +78,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
     expect([runs(id), await holdsBy(scene, buyer.address)]).toEqual([1, 1]);
   });
 
-  test("The Flask shop handles a payment once that arrives five times simultaneously", async () => {
+  test("A payment that arrives five times simultaneously is handled once by the Flask shop", async () => {
     const buyer = await newBuyer(scene.chain);
     const header = await signFor(shop, buyer, { url: at("/haiku"), pays: "auth-capture" });
     const all = await Promise.all(Array.from({ length: 5 }, () => send("/haiku", header)));

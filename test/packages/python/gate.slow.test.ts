@@ -155,7 +155,7 @@ describe.skipIf(home === null)("the gate in Python", async () => {
       }
     });
 
-    test("HEAD is not an unpaid way into a GET route, and free routes stay free", async () => {
+    test("A HEAD request to a GET route must be paid for too, and free routes stay free", async () => {
       const head = (headers: Record<string, string>) => fetch(`${shop}/haiku`, { method: "HEAD", headers });
       const served = printed().length;
       expect((await head({})).status).toBe(402);
@@ -188,7 +188,7 @@ describe.skipIf(home === null)("the gate in Python", async () => {
       ["a duplicate member", "twice", 200],
       ["an error", '{"verified":true}', 500],
       ["a redirect", null, 302],
-    ])("A service that returns %s lets no wallet in", async (_, body, status) => {
+    ])("No wallet is admitted if the service returns %s", async (_, body, status) => {
       const fake = await serveHttp((request, response) => {
         const wallet = new URL(request.url ?? "", "http://x").searchParams.get("wallet");
         response.writeHead(

@@ -91,11 +91,14 @@ test.each<[string, readonly Replier[], readonly [number, boolean]]>([
     [100, false],
   ],
   ["nodes without logs", [{ lag: 0, hasLogs: false }], [100, false]],
-])("With %s, a use in block 50 is reported or not from the block on: %j %j", async (_, nodes, [since, isTold]) => {
-  const facts = await ask(chainOf(100, [50, null, null], nodes), since * BLOCK_SECONDS);
-  expect(facts !== null).toBe(isTold);
-  if (facts !== null) expect([...facts.settled.keys()]).toEqual([NONCES[0]]);
-});
+])(
+  "With %s (%j), facts are returned only if every node has the logs up to the required block: %j",
+  async (_, nodes, [since, isTold]) => {
+    const facts = await ask(chainOf(100, [50, null, null], nodes), since * BLOCK_SECONDS);
+    expect(facts !== null).toBe(isTold);
+    if (facts !== null) expect([...facts.settled.keys()]).toEqual([NONCES[0]]);
+  },
+);
 
 test("Nodes that disagree about a payment give no facts, even if they are late", async () => {
   const nodes = [

@@ -38,7 +38,7 @@ test("A route that sells only to POST is examined with --method POST, as the rep
   });
 });
 
-test("After a failed check it exits with 1 and reports the requests that show it as JSON", async () => {
+test("After a failed check it exits with 1, and its JSON report has the requests that show the failure", async () => {
   const shop = await forFile(openShop(chain, "public cache"));
   const failed = await run(`${shop.url}/haiku`, "--rpc", chain.rpcUrl, "--json").catch((error) => error);
   expect(failed.code).toBe(1);
@@ -73,7 +73,7 @@ test("With an account without money it gives no verdict, exits with 2, and repor
   });
 });
 
-test("With a token that is not on the chain it gives no verdict, exits with 2, and reports so", async () => {
+test("With a token that is not on the chain it gives no verdict, exits with 2, and reports that", async () => {
   const asset = `0x${"ab".repeat(20)}`;
   const entry = (terms: Record<string, unknown>) => ({
     ...terms,

@@ -155,7 +155,7 @@ test.each([
   [301, true],
   [200, false],
   [204, false],
-])("A HEAD response %i gives nothing away: %s", async (status, holds) => {
+])("A HEAD response with status %i delivers nothing for free: %s", async (status, holds) => {
   const shop = await forFile(
     openShop(
       chain,

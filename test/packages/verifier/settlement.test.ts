@@ -92,7 +92,7 @@ test("A signed statement that does not follow from its own facts is not valid", 
   expect(await broken(signed(settled(1_500n), { settlement: {} }))).toHaveLength(2);
 });
 
-test("It must be about the expected authorization, in all of its members", async () => {
+test("It must match every member of the expected authorization", async () => {
   const text = await signed(expired(2_000n), {}, { signedAs: "TransferWithAuthorization" });
   expect(await check(text, { authorization })).toMatchObject({ valid: true, document: { conditional_on: null } });
   for (const name of Object.keys(authorization))

@@ -83,7 +83,7 @@ describe("a verdict that its evidence does not support", () => {
       (one) => ({ ...one, facts: one.facts.filter(({ condition }) => condition !== "time") }),
       /"time" is missing/,
     ],
-  ])("A verdict %s is found out", async (_, change, reason) => {
+  ])("A verdict %s is detected", async (_, change, reason) => {
     const text = JSON.stringify(change(await dear()));
     const found = await replayVerdict(text).then(
       ({ same, differences }) => [same, differences.join("\n")],

@@ -322,7 +322,7 @@ describe("the log's entries about a wallet", () => {
 
   test.each<[string, readonly object[], readonly RegExp[]]>([
     ["lists all of them", [listed(0, "pass"), listed(1, "fail")], []],
-    ["leaves out a PASS and FAILs that do not count, are over, or were reversed", [listed(1, "fail")], []],
+    ["leaves out a PASS and FAILs that do not count, expired, or were reversed", [listed(1, "fail")], []],
     ["leaves out a FAIL", [listed(0, "pass")], [/"retry" "fail", certificate "cert-1", entry 1 is omitted/]],
     ["shows a FAIL as a PASS", [listed(1, "pass")], [/cert-1.*is listed as "pass"/]],
     [
@@ -330,13 +330,13 @@ describe("the log's entries about a wallet", () => {
       [listed(1, "fail"), listed(6, "pass")],
       [/cert-6.*counts in the record, but entry 7 reversed it/],
     ],
-  ])("A record that %s hides: %j %j", async (_, certs, hidden) => {
+  ])("The hidden certificates are reported for a record that %s", async (_, certs, hidden) => {
     const { code, report } = await ask(certs);
     expect(report.hidden).toEqual(hidden.map((reason) => expect.stringMatching(reason)));
     expect(code).toBe(hidden.length === 0 ? 0 : 1);
   });
 
-  test("A FAIL counts until it is over", async () => {
+  test("A FAIL counts until it expires", async () => {
     const before = new Date(SAMPLE_NOW.getTime() - 1).toISOString();
     const { report } = await ask([listed(1, "fail")], ["--at", before]);
     expect(report.hidden).toEqual([expect.stringMatching(/cert-5/)]);
