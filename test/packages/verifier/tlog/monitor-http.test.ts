@@ -136,7 +136,7 @@ describe("a log that is monitored over HTTP", () => {
     const at = newFile();
     await log.write(at);
     const trust = ["--policy", join(folder, "policy.txt"), "--jwks", join(folder, "jwks.json"), "--once"];
-    expect(await saidBy(() => monitorLog([at, ...trust, "--issuer", url]))).toMatchObject({ code: 0 });
+    expect(await runCommand(() => monitorLog([at, ...trust, "--issuer", url]))).toMatchObject({ code: 0 });
     const unnamed = { code: 2, text: expect.stringMatching(/a folder does not include it: add --issuer/) };
     expect(await runCommand(() => monitorLog([at, ...trust]))).toMatchObject(unnamed);
   });
