@@ -9,7 +9,7 @@ import { discreet, withoutSecrets } from "../platform/chain/rpc.ts";
 import { usdcCalls } from "../platform/chain/usdc.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-import type { FinalView, WatchedPayment } from "./payment-fate.ts";
+import type { FinalView, WatchedPayment } from "./payment-end.ts";
 import { EXAM_ASSET, EXAM_NETWORK } from "./products.ts";
 
 const ESCROW = parseAbi([

@@ -5,7 +5,7 @@ import { bytes, hex, inTransaction, lock, named } from "../platform/db/connectio
 import { NETWORKS } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import { type OrderColumns, parseOrder } from "./exam-store.ts";
-import type { ExamPaymentsEnd, WatchedPayments } from "./payment-fate.ts";
+import type { ExamPaymentsEnd, WatchedPayments } from "./payment-end.ts";
 import { COOLDOWN_MINUTES, EXAM_PRICE, MOST_RUNS, PAYMENTS_A_RUN } from "./products.ts";
 import type { Exam, ExamOrder } from "./record.ts";
 
@@ -82,7 +82,7 @@ export interface ExamWork {
    */
   reservedBefore(taken: TakenExam): Promise<bigint>;
   /** Returns the status of the payment that bought the exam, or null until that is final. */
-  purchaseFate(order: ExamOrder): Promise<ExamPaymentsEnd | null>;
+  purchaseEnd(order: ExamOrder): Promise<ExamPaymentsEnd | null>;
   /** Ends the remaining work of an exam that has a result and stores its refund, if any, in one transaction. */
   end(taken: TakenExam, refund: Exam["refund"]): Promise<void>;
   /** Returns every authorization that the exam has signed. */
@@ -195,7 +195,7 @@ export function createExamWork(pool: pg.Pool): ExamWork {
         ),
       );
     },
-    async purchaseFate({ payment: { network, asset, payer, nonce } }) {
+    async purchaseEnd({ payment: { network, asset, payer, nonce } }) {
       const key = [NETWORKS[network].chainId, bytes(asset), bytes(payer), bytes(nonce)];
       const { rows } = await pool.query<{ state: string; final: boolean }>(named(PURCHASE, key));
       const [row] = rows;
@@ -304,7 +304,7 @@ export const createExamWatch = (pool: pg.Pool): WatchedPayments => ({
       validBefore: BigInt(valid_before),
     }));
   },
-  async end(exam, fate) {
-    await pool.query(named(END_WATCH, [exam, fate === "reversed"]));
+  async end(exam, end) {
+    await pool.query(named(END_WATCH, [exam, end === "reversed"]));
   },
 });

@@ -17,7 +17,7 @@ import { createExamStore } from "./exam-store.ts";
 import { createExamWatch, createExamWork } from "./exam-work-store.ts";
 import { createFreeExams } from "./free-exam.ts";
 import { createGrantStore, createProbeStore } from "./orders-store.ts";
-import { watchPayments } from "./payment-fate.ts";
+import { watchPayments } from "./payment-end.ts";
 import { EXAM_NETWORK, PROBES_AN_HOUR } from "./products.ts";
 import { createPublished, sellerAddresses } from "./published/read-published.ts";
 import { publishedRoutes } from "./published/routes.ts";

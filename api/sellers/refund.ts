@@ -7,12 +7,12 @@ import { evidenceDigest, evidenceOf } from "./evidence.ts";
 import type { ExamAccount } from "./exam-account.ts";
 import type { NewResult } from "./exam-store.ts";
 import type { ExamWork, TakenExam } from "./exam-work-store.ts";
-import type { WatchParts } from "./payment-fate.ts";
+import type { WatchParts } from "./payment-end.ts";
 import { EXAM_ASSET, EXAM_PRICE, QUOTE_MINUTES } from "./products.ts";
 import type { ExamOrder } from "./record.ts";
 
 export interface RefundParts {
-  readonly work: Pick<ExamWork, "purchaseFate" | "putBack" | "end" | "reservedBefore">;
+  readonly work: Pick<ExamWork, "purchaseEnd" | "putBack" | "end" | "reservedBefore">;
   readonly account: Pick<ExamAccount, "balance">;
   readonly ledger: Ledger;
   readonly finalView: WatchParts["finalView"];
@@ -44,9 +44,9 @@ export const refundNonce = (id: string): Hex =>
  */
 export async function refund(parts: RefundParts, taken: TakenExam): Promise<void> {
   const { work } = parts;
-  const fate = await work.purchaseFate(taken.order);
-  if (fate === "reversed") return work.end(taken, null);
-  const paid = fate === null ? null : await payBack(parts, taken);
+  const end = await work.purchaseEnd(taken.order);
+  if (end === "reversed") return work.end(taken, null);
+  const paid = end === null ? null : await payBack(parts, taken);
   if (paid === null) return work.putBack(taken, AGAIN_SECONDS);
   await work.end(taken, { transaction: paid.transaction, block: Number(paid.block) });
 }

@@ -93,7 +93,7 @@ describe("chain of the Base stand-in", async () => {
 
   describe("transaction pool", () => {
     test("The pool rejects transactions with a node's messages", async () => {
-      base.pool.fate({ refusedWith: POOL_ERRORS.full });
+      base.pool.treat({ refusedWith: POOL_ERRORS.full });
       await expect(send(await signed({ nonce: 0 }))).rejects.toThrow(/txpool is full/);
       await send(await signed({ nonce: 0 }));
       await expect(send(await signed({ nonce: 0 }))).rejects.toThrow(/nonce too low/i);

@@ -1,6 +1,6 @@
-import { finalize, relayed } from "./beside.ts";
 import { chainMoves, leaseMoves } from "./chain.ts";
 import { batchInShort, deliveredBy, inShort, rowInShort } from "./coverage.ts";
+import { finalize, relayed } from "./outside-runs.ts";
 import { act, arrive, crash, type Explored, heartbeat, type Outcome, resolve } from "./shell.ts";
 import { beginning, type Happening, type Process, type Surroundings } from "./world.ts";
 

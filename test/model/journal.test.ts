@@ -12,8 +12,8 @@ import { answered } from "../../api/platform/http/answer.ts";
 import { forFile } from "../support/for-file.ts";
 import { isLeaving, newPayment } from "../support/payments/journal-rows.ts";
 import { binary, freshDatabase } from "../support/service/database.ts";
-import { finalize } from "./beside.ts";
 import { execute, find } from "./journal.ts";
+import { finalize } from "./outside-runs.ts";
 import { heartbeat, resolve } from "./shell.ts";
 import {
   beginning,

@@ -4,7 +4,7 @@ import { day, jsonLd, longDay, type Markup } from "../../platform/page/html.ts";
 import { SITE_NAME } from "../../platform/page/page.ts";
 import { type Exam, siteName, siteOf, VALID_DAYS } from "../record.ts";
 import type { Placed } from "./document.ts";
-import { verdictOf } from "./standing.ts";
+import { verdictOf } from "./judge-exams.ts";
 
 /** The current appearance of a seller's record, which its page and its badge share. */
 export interface ExamAppearance {

@@ -9,7 +9,7 @@ import type { Hex } from "../../platform/wallet.ts";
 import { consentDocument, requestDocument } from "../consent.ts";
 import { type EndedExam, type Exam, type ExamOrder, siteOf } from "../record.ts";
 import { compareSettlements, type NamedTransaction } from "./evidence.ts";
-import { type ExamState, verdictOf } from "./standing.ts";
+import { type ExamState, verdictOf } from "./judge-exams.ts";
 import { sellerVerifyUrl } from "./verification.ts";
 
 /** A published exam, placed among its origin's other exams. */

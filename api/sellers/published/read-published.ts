@@ -10,9 +10,9 @@ import { type EndedExam, type Exam, isExamId, type Site, siteOf } from "../recor
 import { examAppearance, sellerPreview } from "./appearance.ts";
 import { type Placed, SELLER_BADGE, sellerRecord } from "./document.ts";
 import { exchangesOf, namedTransactions } from "./evidence.ts";
+import { earlierOf, judgeExams, verdictOf } from "./judge-exams.ts";
 import { SELLER_CREDENTIAL, SELLER_RECORD, SELLER_VERIFICATION } from "./schemas.ts";
 import { renderSellerPage } from "./seller-page.ts";
-import { earlierOf, judgeExams, verdictOf } from "./standing.ts";
 import type { CorrectionStore, PublishedExamReader } from "./store.ts";
 import {
   payeeExams,

@@ -13,7 +13,7 @@ import { type Exam, type KeptBody, type KeptExchange, siteName, siteOf, VALID_DA
 import { type ExamAppearance, examAppearance, examHeadline, sellerLinkedData, uncertified } from "./appearance.ts";
 import { type Placed, SELLER_BADGE, type SellerRecordParts, sellerBadgeMarkdown } from "./document.ts";
 import { compareSettlements, type MatchedSettlements } from "./evidence.ts";
-import { verdictOf } from "./standing.ts";
+import { verdictOf } from "./judge-exams.ts";
 import { sellerVerifyUrl } from "./verification.ts";
 
 /** The length to which a page repeats a stranger's text, in characters. All of it is in the evidence. */

@@ -4,7 +4,7 @@ import type { Address } from "../../platform/wallet.ts";
 import type { WebOrigin } from "../../platform/web/target.ts";
 import { bareUrl } from "../consent.ts";
 import { type EndedExam, type Site, siteName, VALID_DAYS } from "../record.ts";
-import { type JudgedExam, judgeExams, verdictOf } from "./standing.ts";
+import { type JudgedExam, judgeExams, verdictOf } from "./judge-exams.ts";
 import type { PublishedExams } from "./store.ts";
 
 /** The meaning of verified, for a seller, and of being on the board. */

@@ -10,7 +10,7 @@ import {
   parseEventLogs,
 } from "viem";
 import { type Carried, utcTime } from "./carried-authorization.ts";
-import { type AskPaymentState, type SignedPaymentState, settlementBy } from "./fate.ts";
+import { type AskPaymentState, type SignedPaymentState, settlementBy } from "./payment-state.ts";
 import { type Service, ServiceError } from "./service.ts";
 import { USDC } from "./terms.ts";
 
@@ -29,13 +29,13 @@ const ABI = parseAbi([
 export function askNode(url: string, service: Service): AskPaymentState {
   const client = createPublicClient({ transport: http(url, { timeout: TIMEOUT_MS }) });
   return (carried) =>
-    readFate(client, service, carried).catch((error: Error & { readonly shortMessage?: string }) => ({
+    readPaymentState(client, service, carried).catch((error: Error & { readonly shortMessage?: string }) => ({
       type: "open",
       why: `the node of BASE_RPC_URL cannot report its status: ${error.shortMessage ?? error.message}`,
     }));
 }
 
-async function readFate(client: PublicClient, service: Service, carried: Carried): Promise<SignedPaymentState> {
+async function readPaymentState(client: PublicClient, service: Service, carried: Carried): Promise<SignedPaymentState> {
   const { from, nonce, validBefore } = carried;
   const [chainId, final] = await Promise.all([client.getChainId(), client.getBlock({ blockTag: "finalized" })]);
   if (chainId !== BASE_CHAIN_ID) throw new Error(`it is on chain ${chainId}, expected ${BASE_CHAIN_ID} (Base).`);

@@ -17,9 +17,9 @@ import {
 } from "../../verifier/src/index.ts";
 import { askNode } from "./base-node.ts";
 import { createBudget } from "./budget.ts";
-import { askService } from "./fate.ts";
 import { httpService } from "./http-service.ts";
 import { createLeftOut } from "./left-out.ts";
+import { askService } from "./payment-state.ts";
 import { keptIn } from "./pending-payments.ts";
 import { DEFAULT_BUDGET_USD, DEFAULT_LOG_ENTRIES, parseSettings } from "./settings.ts";
 import { createShop } from "./shop.ts";
@@ -57,8 +57,8 @@ function main([argument]: readonly string[]): void {
   const budget = createBudget(settings.budget);
   const folder = stateFolder(process.env, process.platform);
   const pending = keptIn(folder);
-  const askFate = nodeUrl === null ? askService(service) : askNode(nodeUrl, service);
-  const shop = createShop({ service, payer, payTo, budget, pending, askFate });
+  const askPaymentState = nodeUrl === null ? askService(service) : askNode(nodeUrl, service);
+  const shop = createShop({ service, payer, payTo, budget, pending, askPaymentState });
   const verifier = { parseKeySet, verifyDocument, claimsOf, standingOf, replayScores, parsePolicy, checkListed };
   const reading = { verifier: { ...verifier, checkLeftOut, formatKept, parseKept }, mostEntries: logEntries };
   const askLeftOut =

@@ -3,9 +3,9 @@ import { type Bought, bought, errorOf, onceMore, refusalOf, StillKept, Untrusted
 import type { Budget } from "./budget.ts";
 import { carriedBy } from "./carried-authorization.ts";
 import { deliver, GIVE_UP_AFTER_MS, type Unanswered } from "./deliver.ts";
-import type { AskPaymentState } from "./fate.ts";
 import { formatUsd, parseUsd } from "./money.ts";
 import { type PaidOutput, pendingOutput, priceOf, refusedOutput, toPay } from "./paid-output.ts";
+import type { AskPaymentState } from "./payment-state.ts";
 import type { Call, PendingPayment, PendingPayments } from "./pending-payments.ts";
 import type { Product } from "./products.ts";
 import { publishedBy } from "./published.ts";
@@ -41,7 +41,7 @@ export interface ShopParts {
   readonly budget: Budget;
   readonly pending: PendingPayments;
   /** Called before another payment is signed to replace one that bought nothing. */
-  readonly askFate: AskPaymentState;
+  readonly askPaymentState: AskPaymentState;
   /** The maximum wait of a call, if not the default. */
   readonly giveUpAfterMs?: number;
 }
@@ -147,7 +147,7 @@ async function resume<T>(
     return await refused(buyer, once.call, { payment, refusal: refusalOf(answer) });
   } catch (error) {
     if (![RefusedTerms, UntrustedAnswer, StillKept].some((kind) => error instanceof kind)) throw error;
-    if ((await buyer.askFate(carriedBy(payment))).type === "over") return null;
+    if ((await buyer.askPaymentState(carriedBy(payment))).type === "over") return null;
     throw error;
   }
 }
@@ -158,11 +158,11 @@ async function refused(
   { key }: Call,
   { payment, refusal }: { readonly payment: PendingPayment; readonly refusal: string },
 ): Promise<Finished<PaidOutput> | null> {
-  const fate = await buyer.askFate(carriedBy(payment));
-  if (fate.type === "over") return null;
-  if (fate.type === "open") return unfinished(refusedOutput(payment, budgetNow(buyer), { refusal, why: fate.why }));
+  const state = await buyer.askPaymentState(carriedBy(payment));
+  if (state.type === "over") return null;
+  if (state.type === "open") return unfinished(refusedOutput(payment, budgetNow(buyer), { refusal, why: state.why }));
   throw new ServiceError(
-    `A payment of ${toPay(payment)} was charged, although ${refusal} For ${fate.why} Nothing else was signed. The tool my_purchases lists what the wallet has bought, with the answers. ${onceMore(buyer.pending.fileOf(key))}`,
+    `A payment of ${toPay(payment)} was charged, although ${refusal} For ${state.why} Nothing else was signed. The tool my_purchases lists what the wallet has bought, with the answers. ${onceMore(buyer.pending.fileOf(key))}`,
   );
 }
 

@@ -5,7 +5,7 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { eventually } from "../../support/eventually.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 import { HAS_NGINX, nginxCache } from "../../support/nginx.ts";
-import { followerOf } from "../../support/packages/said-by.ts";
+import { followerOf } from "../../support/packages/run-command.ts";
 import { startService } from "../../support/service/service.ts";
 
 interface Answer {

@@ -113,7 +113,7 @@ describe("A batch replaced during a fee spike, with the same nonce and calldata"
     await base.resume();
     await base.pass(1);
     // The replacements never reach the pool, so it still has the originals.
-    if (mined === 0) base.pool.fate("swallowed", 2);
+    if (mined === 0) base.pool.treat("swallowed", 2);
     await relaying.tendAfter(31, relaying.another());
     const rows = await relaying.rows();
     expect(rows.map((row) => [row.nonce, row.hashes.length])).toEqual([

@@ -57,9 +57,9 @@ describe(`A halt of ${HALT_MINUTES} minutes`, () => {
 describe.each([
   ["swallows", "swallowed"],
   ["refuses", { refusedWith: POOL_ERRORS.full }],
-] as const)("A pool that %s a transaction", (_, fate) => {
+] as const)("A pool that %s a transaction", (_, outcome) => {
   test("The same transaction is broadcast again", async () => {
-    base.pool.fate(fate);
+    base.pool.treat(outcome);
     const hash = await send();
     expect(await isMined(hash)).toBe(false);
     await relaying.tendAfter(5);

@@ -45,7 +45,7 @@ async function unfinal(state: "mined" | "sent"): Promise<void> {
 describe.each(["mined", "sent"] as const)(`${ROWS} non-final transactions, all %s`, (state) => {
   test("A dropped transaction behind them is sent again in a pass of at most 80 calls", async () => {
     await unfinal(state);
-    base.pool.fate("swallowed");
+    base.pool.treat("swallowed");
     const hash = await send("dropped");
     expect(await isMined(hash)).toBe(false);
     base.calls.reset();
@@ -203,7 +203,7 @@ describe("One purpose", () => {
   });
 
   test("A purpose whose nonce was taken by another use of the key is sent again once that is final", async () => {
-    base.pool.fate("swallowed");
+    base.pool.treat("swallowed");
     const lost = await send("again");
     await client.impersonateAccount({ address: relaying.relayer.address });
     await client.sendTransaction({ account: relaying.relayer.address, to: PAY_TO, value: 1n });

@@ -185,10 +185,10 @@ test.each([
   ["fulfilled", true, "final"],
   ["settled", false, null],
   ["void", true, "reversed"],
-] as const)("A purchase that is %s (final: %s) has the fate %s", async (state, isFinal, fate) => {
+] as const)("A purchase that is %s (final: %s) has the outcome %s", async (state, isFinal, outcome) => {
   const order = sampleOrder();
   await storePurchase(owner, order, { state, isFinal });
-  expect(await createExamWork(pool).purchaseFate(order)).toBe(fate);
+  expect(await createExamWork(pool).purchaseEnd(order)).toBe(outcome);
 });
 
 test("A free exam that ended through our fault may be repeated once", async () => {

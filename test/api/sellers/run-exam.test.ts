@@ -7,7 +7,7 @@ import { createExamStore } from "../../../api/sellers/exam-store.ts";
 import { createExamWork } from "../../../api/sellers/exam-work-store.ts";
 import { examClock } from "../../../api/sellers/network-health.ts";
 import { createGrantStore } from "../../../api/sellers/orders-store.ts";
-import { fateOf, type WatchedPayment } from "../../../api/sellers/payment-fate.ts";
+import { endOfPayments, type WatchedPayment } from "../../../api/sellers/payment-end.ts";
 import { EXAM_PRICE, mostSpent } from "../../../api/sellers/products.ts";
 import { createCorrections } from "../../../api/sellers/published/store.ts";
 import type { ExamOrder } from "../../../api/sellers/record.ts";
@@ -252,8 +252,8 @@ describe("The payments of an exam", () => {
     ["one missing, which could still be submitted", { used: used(one), time: 999n }, null],
     ["one missing, which can no longer be submitted", { used: used(one), time: 1_000n }, "reversed"],
     ["all missing, and all expired", { used: used(), time: 2_000n }, "reversed"],
-  ])("With %s at a final block, the payments of an exam have the expected fate", (_, view, fate) => {
-    expect(fateOf([one, two], view)).toBe(fate);
+  ])("With %s at a final block, the payments of an exam have the expected outcome", (_, view, outcome) => {
+    expect(endOfPayments([one, two], view)).toBe(outcome);
   });
 
   test("An exam is not reversed while every missing payment can still settle, and not final while one is missing", () => {
@@ -262,10 +262,10 @@ describe("The payments of an exam", () => {
       fc.property(drawn, fc.bigInt(0n, 5n), (plans, time) => {
         const all = plans.map(({ validBefore }, place) => payment(place, validBefore));
         const seen = used(...all.filter((_, place) => plans[place]?.isUsed));
-        const fate = fateOf(all, { time, used: seen });
+        const outcome = endOfPayments(all, { time, used: seen });
         const missing = plans.filter(({ isUsed }) => !isUsed);
-        expect(fate === "final").toBe(missing.length === 0);
-        if (fate === "reversed") expect(missing.some(({ validBefore }) => validBefore <= time)).toBe(true);
+        expect(outcome === "final").toBe(missing.length === 0);
+        if (outcome === "reversed") expect(missing.some(({ validBefore }) => validBefore <= time)).toBe(true);
       }),
     );
   });

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import type { NewResult } from "../../../api/sellers/exam-store.ts";
-import { earlierOf, judgeExams, verdictOf } from "../../../api/sellers/published/standing.ts";
+import { earlierOf, judgeExams, verdictOf } from "../../../api/sellers/published/judge-exams.ts";
 import { payeeExams, sellerVerification } from "../../../api/sellers/published/verification.ts";
 import { type EndedExam, type ExamOrder, isVoid } from "../../../api/sellers/record.ts";
 import { startTestChain } from "../../support/chain/chain.ts";

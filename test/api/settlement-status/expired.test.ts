@@ -6,13 +6,13 @@ import { createLookUp, type LookUp } from "../../../api/settlement-status/look-u
 import type { Question } from "../../../api/settlement-status/question.ts";
 import type { FinalFacts } from "../../../api/settlement-status/reading.ts";
 import {
-  type Fate,
   FINAL_AFTER,
   factsInMemory,
   MOST_BEHIND,
   NO_FACTS,
   type NodeKind,
   nodesOf,
+  type Outcome,
   type Scene,
   threeNodes,
   timeOf,
@@ -33,8 +33,8 @@ const OPEN: Question = {
 };
 
 /** The outcome on the final chain, which is the only possible final status. */
-function outcome({ branches, end }: World, { validBefore }: Question): Fate | "expired" | null {
-  const last = branches.at(-1)?.fate ?? null;
+function outcome({ branches, end }: World, { validBefore }: Question): Outcome | "expired" | null {
+  const last = branches.at(-1)?.outcome ?? null;
   if (validBefore === null) return last;
   return last !== null && last.block < end ? last : "expired";
 }
@@ -156,13 +156,13 @@ test("While all nodes keep up, a reported status was true within the last minute
   await fc.assert(
     fc.asyncProperty(worldWith(nodes), async (given) => {
       const { branches, end } = given;
-      const last = branches.at(-1)?.fate ?? null;
+      const last = branches.at(-1)?.outcome ?? null;
       await play(given, false, ({ question, status, head }) => {
         const lately = branches.filter(
           ({ since }, place) => since <= head && (branches[place + 1]?.since ?? head) >= head - MINUTE_BLOCKS,
         );
         if ("end" in status)
-          expect(lately.map(({ fate: one }) => [one?.block, one?.isCanceled])).toContainEqual([
+          expect(lately.map(({ outcome: one }) => [one?.block, one?.isCanceled])).toContainEqual([
             status.end.block.number,
             status.status === "canceled",
           ]);

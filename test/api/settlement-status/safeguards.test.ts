@@ -42,7 +42,7 @@ function stage(branches: readonly Branch[], end: number | null, facts: FinalFact
 }
 
 /** A transfer in block 600, one block before the authorization ends. */
-const PAID_LATE: readonly Branch[] = [{ since: 0, fork: 0, fate: { block: 600, isCanceled: false } }];
+const PAID_LATE: readonly Branch[] = [{ since: 0, fork: 0, outcome: { block: 600, isCanceled: false } }];
 
 test("One wrong reading proves nothing if all others are behind the final block", async () => {
   const { at } = stage(PAID_LATE, 601);
@@ -70,8 +70,8 @@ test("A node that has not reached a settlement's block cannot deny it", async ()
 
 /** The transfer moves from block 600 to block 700. */
 const MOVED: readonly Branch[] = [
-  { since: 0, fork: 0, fate: { block: 600, isCanceled: false } },
-  { since: 1_000, fork: 551, fate: { block: 700, isCanceled: false } },
+  { since: 0, fork: 0, outcome: { block: 600, isCanceled: false } },
+  { since: 1_000, fork: 551, outcome: { block: 700, isCanceled: false } },
 ];
 
 /** The receipt comes from a node on an abandoned branch, and its block is remembered. */
@@ -104,14 +104,14 @@ test("A status that is not final is reused for one minute, however often it is r
 
 test("If there are two proofs, the one stored first is returned", async () => {
   const kept = { number: 777, hash: HASH, time: timeOf(777) };
-  const { at } = stage([{ since: 0, fork: 0, fate: null }], 300, { ...NO_FACTS, putUnused: async () => kept });
+  const { at } = stage([{ since: 0, fork: 0, outcome: null }], 300, { ...NO_FACTS, putUnused: async () => kept });
   expect(await at(1_300, [0])).toMatchObject({ status: "expired", finalBlock: kept });
   expect(await at(1_400, [0])).toMatchObject({ status: "expired", finalBlock: kept });
 });
 
 test.each([
   { status: "settled", branches: PAID_LATE, end: null },
-  { status: "expired", branches: [{ since: 0, fork: 0, fate: null }], end: 300 },
+  { status: "expired", branches: [{ since: 0, fork: 0, outcome: null }], end: 300 },
 ])("A final `$status` stored by one process needs no call in another", async ({ status, branches, end }) => {
   const { at, start } = stage(branches, end, factsInMemory());
   const first = await at(1_300, [0]);
@@ -135,7 +135,7 @@ const THEN = (...states: readonly NodeKind[]): readonly NodeKind[] => [...Array<
 
 /** A use in this block that no search finds. */
 function unfound(block: number, facts: FinalFacts = NO_FACTS) {
-  const branches: readonly Branch[] = [{ since: 0, fork: 0, fate: { block, isCanceled: false } }];
+  const branches: readonly Branch[] = [{ since: 0, fork: 0, outcome: { block, isCanceled: false } }];
   const scene = { head: 2_000, nodes: [] as readonly NodeKind[], areOnBranch: false };
   const { at, start } = stage(branches, 601, facts);
   const reader: AuthorizationReader = { ...nodesOf(branches, scene), search: async () => "nowhere" };

@@ -6,7 +6,7 @@ import { connect } from "../../../api/platform/db/connection.ts";
 import type { WebOrigin } from "../../../api/platform/web/target.ts";
 import { createFinalView } from "../../../api/sellers/chain.ts";
 import { createExamWatch } from "../../../api/sellers/exam-work-store.ts";
-import { watchPayments } from "../../../api/sellers/payment-fate.ts";
+import { watchPayments } from "../../../api/sellers/payment-end.ts";
 import { EXAM_PRICE } from "../../../api/sellers/products.ts";
 import { createPublishedExamReader } from "../../../api/sellers/published/store.ts";
 import { sellerVerification } from "../../../api/sellers/published/verification.ts";

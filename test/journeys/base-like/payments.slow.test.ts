@@ -54,7 +54,7 @@ describe.concurrent("payment on a chain like Base", () => {
   test("A settlement mined after 20 minutes yields its result then, with one charge", async () => {
     const at = await stage();
     const { base, pay } = at;
-    base.pool.fate({ afterMinutes: 20 });
+    base.pool.treat({ afterMinutes: 20 });
     const signed = await at.sign(60);
     await inPool(at, signed);
     await base.pass(10);

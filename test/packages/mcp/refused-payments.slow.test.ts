@@ -188,7 +188,7 @@ test("A closed window counts as open until a final block is past it", async () =
 });
 
 describe("with the user's own node", () => {
-  const node = (seller: Service, url = chain.rpcUrl) => ({ service: seller, askFate: askNode(url, seller) });
+  const node = (seller: Service, url = chain.rpcUrl) => ({ service: seller, askPaymentState: askNode(url, seller) });
 
   test("A seller that refuses a payment, reports it as expired, and charges it later charges once", async () => {
     const { seller, kept } = refusingAt(service.url, (asked) => expired(asked));

@@ -16,7 +16,7 @@ import { PASSING } from "../../support/certificates/samples.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
 import { endOf, pythonHome } from "../../support/packages/python.ts";
-import { runCommand } from "../../support/packages/said-by.ts";
+import { runCommand } from "../../support/packages/run-command.ts";
 import { FORGERIES, forge, GOOD, NAMED_TWICE, NOT_STRICT } from "../verifier/forge.ts";
 import {
   CREDENTIAL,

@@ -13,7 +13,7 @@ import { checkProof } from "../../../packages/verifier/src/commands/proof.ts";
 import { PASSING } from "../../support/certificates/samples.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
-import { runCommand } from "../../support/packages/said-by.ts";
+import { runCommand } from "../../support/packages/run-command.ts";
 import { forge } from "./forge.ts";
 import {
   BASE_URL,

@@ -8,7 +8,7 @@ import { checkConditions, claimSha256 } from "../../../packages/verifier/src/com
 import { InputError } from "../../../packages/verifier/src/refusal.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
-import { runCommand } from "../../support/packages/said-by.ts";
+import { runCommand } from "../../support/packages/run-command.ts";
 
 const sha256 = (bytes: string): string => createHash("sha256").update(bytes).digest("hex");
 

@@ -11,7 +11,7 @@ import type { Kind } from "../../../packages/verifier/src/offer-receipt/statemen
 import type { Json, JsonObject } from "../../../packages/verifier/src/strict-json.ts";
 import { type Terms, typed } from "../../support/arbiter/signed-terms.ts";
 import { folderForFile } from "../../support/for-file.ts";
-import { runCommand } from "../../support/packages/said-by.ts";
+import { runCommand } from "../../support/packages/run-command.ts";
 import { BASE_URL, DID, ISSUER, KEY, SAMPLE_NOW, STRANGER } from "./samples.ts";
 import { BASE, OFFER, RECEIPT, SEPOLIA, SHOP, seller, stranger, TX } from "./shop.ts";
 

@@ -12,7 +12,7 @@ import { checkSettlement } from "../../../packages/verifier/src/commands/settlem
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { checkStatement } from "../../../packages/verifier/src/settlement/check-statement.ts";
 import { folderForFile } from "../../support/for-file.ts";
-import { runCommand } from "../../support/packages/said-by.ts";
+import { runCommand } from "../../support/packages/run-command.ts";
 import { signAuthorization } from "../../support/payments/signing.ts";
 import { BASE_URL, ISSUER, KEY, SAMPLE_NOW } from "./samples.ts";
 

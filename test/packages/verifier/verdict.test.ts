@@ -18,7 +18,7 @@ import {
 } from "../../support/arbiter/breach.ts";
 import { startSite } from "../../support/arbiter/site.ts";
 import { folderForFile } from "../../support/for-file.ts";
-import { runCommand } from "../../support/packages/said-by.ts";
+import { runCommand } from "../../support/packages/run-command.ts";
 
 const site = await startSite();
 afterAll(() => site.close());

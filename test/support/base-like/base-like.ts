@@ -41,7 +41,7 @@ export interface BaseLike extends Omit<Time, "isHalted"> {
   readonly rpcUrls: Readonly<Record<Network, string>>;
   readonly blockSeconds: number;
   readonly calls: CallCount;
-  readonly pool: Pick<Pool, "fate" | "forget" | "waiting">;
+  readonly pool: Pick<Pool, "treat" | "forget" | "waiting">;
   /** Changes one of the nodes behind the URL, counted from 0. */
   readonly backend: (index: number, to: Partial<Backend>) => void;
   readonly busy: Limits["busy"];

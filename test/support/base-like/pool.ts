@@ -4,8 +4,8 @@ import { waitUntil } from "../wait-until.ts";
 import { POOL_ERRORS, type Profile, type ProviderError } from "./profiles.ts";
 import { numberOf, quantity } from "./view.ts";
 
-/** The fate of a submitted transaction. */
-export type Fate =
+/** The treatment of a submitted transaction. */
+export type Treatment =
   /** It is mined as soon as the chain makes blocks and its fee suffices. */
   | "mined"
   /** It is acknowledged with its hash and never mined. */
@@ -41,8 +41,8 @@ export interface PoolParts {
 }
 
 export interface Pool {
-  /** Sets the fate of the next submitted transactions. Later ones are mined again. */
-  readonly fate: (fate: Fate, times?: number) => void;
+  /** Sets the treatment of the next submitted transactions. Later ones are mined again. */
+  readonly treat: (treatment: Treatment, times?: number) => void;
   /** Drops the pooled transactions, as a restart of the nodes does. They can be submitted again. */
   readonly forget: () => void;
   /** The hashes of the pooled transactions. */
@@ -64,7 +64,7 @@ export interface Pool {
 export function openPool(parts: PoolParts): Pool {
   const { ask, blockTime } = parts;
   let pooled: Pooled[] = [];
-  let fates: Fate[] = [];
+  let treatments: Treatment[] = [];
   let queue: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const done = queue.then(work, work);
@@ -85,10 +85,13 @@ export function openPool(parts: PoolParts): Pool {
     }
   };
 
-  const add = async (call: Call, raw: Hex, fate: Fate): Promise<Reply> => {
-    if (typeof fate === "object" && "refusedWith" in fate) return refused(call, fate.refusedWith);
-    const one = await parse(raw, typeof fate === "object" ? blockTime() + BigInt(fate.afterMinutes * 60) : 0n);
-    if (fate === "swallowed") return replyTo(call, one.hash);
+  const add = async (call: Call, raw: Hex, treatment: Treatment): Promise<Reply> => {
+    if (typeof treatment === "object" && "refusedWith" in treatment) return refused(call, treatment.refusedWith);
+    const one = await parse(
+      raw,
+      typeof treatment === "object" ? blockTime() + BigInt(treatment.afterMinutes * 60) : 0n,
+    );
+    if (treatment === "swallowed") return replyTo(call, one.hash);
     const refusal = objection(one, pooled, parts.profile) ?? ((await countOf(one.from)) > one.nonce ? TOO_LOW : null);
     if (refusal !== null) return refused(call, refusal);
     pooled = pooled.filter(({ from, nonce }) => from !== one.from || nonce !== one.nonce);
@@ -102,14 +105,14 @@ export function openPool(parts: PoolParts): Pool {
   };
 
   return {
-    fate: (fate, times = 1) => {
-      fates = Array.from({ length: times }, () => fate);
+    treat: (treatment, times = 1) => {
+      treatments = Array.from({ length: times }, () => treatment);
     },
     forget: () => {
       pooled = [];
     },
     waiting: () => pooled.map(({ hash }) => hash),
-    send: (call) => inTurn(() => add(call, String(call.params?.[0]) as Hex, fates.shift() ?? "mined")),
+    send: (call) => inTurn(() => add(call, String(call.params?.[0]) as Hex, treatments.shift() ?? "mined")),
     drain: () => inTurn(drainNow),
     nextDue: () =>
       pooled.map(({ due }) => due).reduce<bigint | null>((least, due) => later(due, blockTime(), least), null),

@@ -77,7 +77,7 @@ export async function holdsBy({ chain, escrow, operator }: SaleScene, payer: Add
   return (await chain.client.getContractEvents({ ...filter, fromBlock: 0n })).length;
 }
 
-/** The fate of a delivery on its way to the service. It can arrive, fail, be delayed, or get another response. */
+/** The outcome of a delivery on its way to the service. It can arrive, fail, be delayed, or get another response. */
 export type Weather =
   | "fair"
   | "down"
@@ -86,7 +86,7 @@ export type Weather =
 
 export interface ArbiterFront {
   readonly url: string;
-  /** Changes the fate of deliveries from now on. */
+  /** Changes the outcome of deliveries from now on. */
   readonly become: (weather: Weather) => void;
   /** The bodies of all deliveries that arrived, including those that were not passed on. */
   readonly forwarded: readonly Record<string, unknown>[];

@@ -5,9 +5,9 @@ import { decodePaymentSignatureHeader } from "@x402/core/http";
 import type { LocalAccount } from "viem";
 import { onTestFinished } from "vitest";
 import { createBudget } from "../../../packages/mcp/src/budget.ts";
-import { askService } from "../../../packages/mcp/src/fate.ts";
 import { httpService } from "../../../packages/mcp/src/http-service.ts";
 import type { AskLeftOut } from "../../../packages/mcp/src/left-out.ts";
+import { askService } from "../../../packages/mcp/src/payment-state.ts";
 import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
 import {
   type Service,
@@ -60,7 +60,7 @@ export async function connectLocal({
   payTo = null,
   limit = 2_000_000n,
   pending,
-  askFate,
+  askPaymentState,
   giveUpAfterMs,
   logPolicy = null,
   askLeftOut = null,
@@ -71,7 +71,7 @@ export async function connectLocal({
     payTo,
     budget: createBudget(limit),
     pending: pending ?? keptIn(newStateFolder()),
-    askFate: askFate ?? askService(service),
+    askPaymentState: askPaymentState ?? askService(service),
     ...(giveUpAfterMs === undefined ? {} : { giveUpAfterMs }),
   });
   const server = await toolServer({ service, shop, payer, verifier, logPolicy, askLeftOut });
@@ -126,7 +126,7 @@ export function counting(account: LocalAccount): { readonly payer: LocalAccount;
   return { payer: { ...account, signTypedData }, signatures: () => signatures };
 }
 
-/** The fate of paid requests: not sent, response lost, sent normally, or answered with a status. */
+/** The outcome of paid requests: not sent, response lost, sent normally, or answered with a status. */
 export type Way = "lost before" | "lost after" | "open" | { readonly status: number };
 
 /** A connection to the service that a test can change. */

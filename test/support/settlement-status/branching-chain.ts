@@ -34,7 +34,7 @@ export const timeOf = (block: number): bigint => BigInt(START + block * SECONDS_
 const blockAt = (time: bigint): number => Math.ceil((Number(time) - START) / SECONDS_A_BLOCK);
 
 /** The end of the nonce on a branch. */
-export interface Fate {
+export interface Outcome {
   readonly block: number;
   readonly isCanceled: boolean;
 }
@@ -44,7 +44,7 @@ export interface Branch {
   readonly since: number;
   readonly fork: number;
   /** Null if no transaction on the chain uses the nonce. */
-  readonly fate: Fate | null;
+  readonly outcome: Outcome | null;
 }
 
 /**
@@ -96,25 +96,25 @@ function turnsOf(branches: readonly Branch[], scene: Scene) {
     while (branch > 0 && number <= (branches[branch]?.fork ?? 0)) branch--;
     return { number, time: timeOf(number), hash: word(branch * 1_000_000 + number) };
   };
-  const fateAt = ({ head, branch }: Pick<NodeView, "head" | "branch">): Fate | null => {
-    const fate = branches[branch]?.fate ?? null;
-    return fate !== null && fate.block <= head ? fate : null;
+  const outcomeAt = ({ head, branch }: Pick<NodeView, "head" | "branch">): Outcome | null => {
+    const outcome = branches[branch]?.outcome ?? null;
+    return outcome !== null && outcome.block <= head ? outcome : null;
   };
   return {
     next,
     block,
-    transactionOf: ({ isCanceled }: Fate) => word(isCanceled ? 77 : 78),
+    transactionOf: ({ isCanceled }: Outcome) => word(isCanceled ? 77 : 78),
     /** The state of its newest block. */
     stateOf: ({ node, head, branch }: NodeView): NonceReading => {
-      const fate = fateAt({ head: node === "stale" ? head - STALE_BLOCKS : head, branch });
-      return { used: fate !== null, at: block(head, { branch }) };
+      const outcome = outcomeAt({ head: node === "stale" ? head - STALE_BLOCKS : head, branch });
+      return { used: outcome !== null, at: block(head, { branch }) };
     },
     isUsedBy: (number: number, { node, branch }: NodeView): boolean =>
-      fateAt({ head: node === "stale" ? number - STALE_BLOCKS : number, branch }) !== null,
+      outcomeAt({ head: node === "stale" ? number - STALE_BLOCKS : number, branch }) !== null,
     /** The end of the nonce, if the node has it. */
-    shownBy: (view: NodeView): Fate | null => {
-      const fate = fateAt(view);
-      return fate !== null && view.isKept(fate.block) ? fate : null;
+    shownBy: (view: NodeView): Outcome | null => {
+      const outcome = outcomeAt(view);
+      return outcome !== null && view.isKept(outcome.block) ? outcome : null;
     },
     finalOf: (view: NodeView): HashedBlock => block(Math.max(0, view.head - FINAL_AFTER), view),
   };
@@ -133,16 +133,16 @@ export function nodesOf(branches: readonly Branch[], scene: Scene): Authorizatio
     },
     async endIn(transaction): Promise<NonceEnd | null> {
       const view = next();
-      const fate = shownBy(view);
-      if (fate === null || transactionOf(fate) !== transaction) return null;
-      const transfer = fate.isCanceled ? null : { to: PAYEE, value: 1n };
-      return { transaction, block: block(fate.block, view), transfer };
+      const outcome = shownBy(view);
+      if (outcome === null || transactionOf(outcome) !== transaction) return null;
+      const transfer = outcome.isCanceled ? null : { to: PAYEE, value: 1n };
+      return { transaction, block: block(outcome.block, view), transfer };
     },
     async search(_name, { before }) {
       const last = before === null ? Number.POSITIVE_INFINITY : blockAt(before) + SEARCHED_BLOCKS;
       for (const _ of scene.nodes) {
-        const fate = shownBy(next());
-        if (fate !== null && fate.block <= last) return { transaction: transactionOf(fate) };
+        const outcome = shownBy(next());
+        if (outcome !== null && outcome.block <= last) return { transaction: transactionOf(outcome) };
       }
       return "unfinished";
     },
@@ -195,14 +195,14 @@ export function tokenOf(branches: readonly Branch[], scene: Scene) {
     counted.calls++;
     return chain.next();
   };
-  const logsOf = (view: NodeView, fate: Fate): MinedLog[] => {
-    const { hash: blockHash } = chain.block(fate.block, view);
+  const logsOf = (view: NodeView, outcome: Outcome): MinedLog[] => {
+    const { hash: blockHash } = chain.block(outcome.block, view);
     const mined = (topics: [Hex, ...Hex[]], logIndex: number) => ({
-      ...{ address: USDC, topics, logIndex, blockHash, blockNumber: BigInt(fate.block), removed: false },
-      ...{ data: numberToHex(1n, { size: 32 }), transactionHash: chain.transactionOf(fate), transactionIndex: 0 },
+      ...{ address: USDC, topics, logIndex, blockHash, blockNumber: BigInt(outcome.block), removed: false },
+      ...{ data: numberToHex(1n, { size: 32 }), transactionHash: chain.transactionOf(outcome), transactionIndex: 0 },
       blockTimestamp: undefined,
     });
-    return fate.isCanceled ? [mined(CANCELED, 0)] : [mined(USED, 0), mined(TRANSFERRED, 1)];
+    return outcome.isCanceled ? [mined(CANCELED, 0)] : [mined(USED, 0), mined(TRANSFERRED, 1)];
   };
   const asBlock = ({ number, hash, time }: ReturnType<typeof chain.block>) => ({
     number: BigInt(number),
@@ -216,9 +216,9 @@ export function tokenOf(branches: readonly Branch[], scene: Scene) {
     },
     async getTransactionReceipt({ hash }: { hash: Hex }) {
       const view = asked();
-      const fate = chain.shownBy(view);
-      if (fate === null || chain.transactionOf(fate) !== hash) throw new Error("no such receipt");
-      return { blockHash: chain.block(fate.block, view).hash, logs: logsOf(view, fate) };
+      const outcome = chain.shownBy(view);
+      if (outcome === null || chain.transactionOf(outcome) !== hash) throw new Error("no such receipt");
+      return { blockHash: chain.block(outcome.block, view).hash, logs: logsOf(view, outcome) };
     },
     async getBlock({ blockNumber }: { blockNumber?: bigint }) {
       const view = asked();
@@ -234,9 +234,9 @@ export function tokenOf(branches: readonly Branch[], scene: Scene) {
       if (allowance.left() === 0) return null;
       allowance.spend();
       const view = asked();
-      const fate = chain.shownBy(view);
-      const isRead = fate !== null && fate.block >= read.from && fate.block <= read.to;
-      return { logs: isRead ? logsOf(view, fate) : [], read };
+      const outcome = chain.shownBy(view);
+      const isRead = outcome !== null && outcome.block >= read.from && outcome.block <= read.to;
+      return { logs: isRead ? logsOf(view, outcome) : [], read };
     },
   } as LogReader;
   const now = () => Number(timeOf(scene.head)) * 1_000 + counted.ms;
@@ -287,14 +287,14 @@ export interface World {
   readonly moments: readonly Moment[];
 }
 
-const fate: fc.Arbitrary<Fate | null> = fc.option(
+const outcome: fc.Arbitrary<Outcome | null> = fc.option(
   fc.record({ block: fc.integer({ min: 1, max: 700 }), isCanceled: fc.boolean() }),
   { nil: null, freq: 6 },
 );
 const reorganization = fc.record({
   since: fc.integer({ min: 20, max: 1_100 }),
   depth: fc.integer({ min: 1, max: FINAL_AFTER - 1 }),
-  fate,
+  outcome,
 });
 export const MOST_BEHIND = 900;
 const lag: fc.Arbitrary<NodeKind> = fc.constantFrom(0, 1, 30, 180, 299, 460, MOST_BEHIND);
@@ -311,7 +311,7 @@ const grown = fc.oneof(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max
 export const worldWith = (nodes: fc.Arbitrary<readonly NodeKind[]>): fc.Arbitrary<World> =>
   fc
     .record({
-      first: fate,
+      first: outcome,
       more: fc.array(reorganization, { maxLength: 3 }),
       end: fc.integer({ min: 1, max: 700 }),
       moments: fc.array(fc.record({ grown, nodes }), { minLength: 2, maxLength: 8 }),
@@ -320,16 +320,16 @@ export const worldWith = (nodes: fc.Arbitrary<readonly NodeKind[]>): fc.Arbitrar
 
 /** Only blocks that are not final yet can be replaced. */
 function branchesOf(
-  first: Fate | null,
-  more: readonly { readonly since: number; readonly depth: number; readonly fate: Fate | null }[],
+  first: Outcome | null,
+  more: readonly { readonly since: number; readonly depth: number; readonly outcome: Outcome | null }[],
 ): readonly Branch[] {
-  const branches: Branch[] = [{ since: 0, fork: 0, fate: first }];
-  for (const { since, depth, fate: wanted } of more.toSorted((one, two) => one.since - two.since)) {
-    const before = branches.at(-1)?.fate ?? null;
+  const branches: Branch[] = [{ since: 0, fork: 0, outcome: first }];
+  for (const { since, depth, outcome: wanted } of more.toSorted((one, two) => one.since - two.since)) {
+    const before = branches.at(-1)?.outcome ?? null;
     const fork = Math.max(0, since - depth);
     const isKept = before !== null && before.block <= fork;
     const isPossible = wanted === null || wanted.block > fork;
-    branches.push({ since, fork, fate: isKept ? before : isPossible ? wanted : null });
+    branches.push({ since, fork, outcome: isKept ? before : isPossible ? wanted : null });
   }
   return branches;
 }

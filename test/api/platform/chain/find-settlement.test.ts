@@ -7,9 +7,9 @@ import type { Settlement, View } from "../../../../api/platform/chain/view.ts";
 import {
   type Branch,
   expectedUntil,
-  type Fate,
   FINAL_AFTER,
   type NodeKind,
+  type Outcome,
   type Scene,
   threeNodes,
   timeOf,
@@ -24,8 +24,9 @@ const CALLS_A_LOOK = 4;
 /** Longer than the final block is cached. */
 const LOOK_AGAIN_MS = 2_100;
 
-/** Returns the fate only if it happens before the payment's window closes. */
-const inTime = ({ end }: World, fate: Fate | null): Fate | null => (fate !== null && fate.block < end ? fate : null);
+/** Returns the outcome only if it happens before the payment's window closes. */
+const inTime = ({ end }: World, outcome: Outcome | null): Outcome | null =>
+  outcome !== null && outcome.block < end ? outcome : null;
 
 interface Concluded {
   readonly view: View;
@@ -56,9 +57,9 @@ function process(branches: readonly Branch[], scene: Scene, end: number) {
 }
 
 /** Looks the payment up with a long-running process and with a new one at each moment. */
-async function play(given: World, each: (concluded: Concluded, expected: Fate | null) => void): Promise<void> {
-  const branches = given.branches.map((branch) => ({ ...branch, fate: inTime(given, branch.fate) }));
-  const expected = branches.at(-1)?.fate ?? null;
+async function play(given: World, each: (concluded: Concluded, expected: Outcome | null) => void): Promise<void> {
+  const branches = given.branches.map((branch) => ({ ...branch, outcome: inTime(given, branch.outcome) }));
+  const expected = branches.at(-1)?.outcome ?? null;
   const scene: Scene = { head: 0, nodes: [], areOnBranch: false };
   const first = process(branches, scene, given.end);
   for (const { grown, nodes } of given.moments) {
@@ -74,9 +75,9 @@ async function play(given: World, each: (concluded: Concluded, expected: Fate | 
   }
 }
 
-const asPaid = (fate: Fate | null) => ({ block: fate?.block, isPaid: fate?.isCanceled === false });
+const asPaid = (outcome: Outcome | null) => ({ block: outcome?.block, isPaid: outcome?.isCanceled === false });
 
-function expectTrue(view: View, expected: Fate | null): void {
+function expectTrue(view: View, expected: Outcome | null): void {
   if (view.nonce === "dead")
     expect(view.reason).toBe(expected === null ? "expired" : expected.isCanceled && "nonce_consumed");
   if (view.nonce === "paid" && view.final)
@@ -118,12 +119,12 @@ test("While all nodes are up to date, three lookups reach the final conclusion",
 
 /** The payment is in block 500. On the abandoned branch it is missing, and its window has closed. */
 const REPLACED: readonly Branch[] = [
-  { since: 0, fork: 0, fate: null },
-  { since: 901, fork: 460, fate: { block: 500, isCanceled: false } },
+  { since: 0, fork: 0, outcome: null },
+  { since: 901, fork: 460, outcome: { block: 500, isCanceled: false } },
 ];
 /** The same, but on the abandoned branch the payer has canceled it. */
 const CANCELED: readonly Branch[] = [
-  { since: 0, fork: 0, fate: { block: 500, isCanceled: true } },
+  { since: 0, fork: 0, outcome: { block: 500, isCanceled: true } },
   ...REPLACED.slice(1),
 ];
 
@@ -156,7 +157,7 @@ test("Two lagging nodes do not cause a refusal if another node reports the final
 
 test("One wrong reading does not expire a payment while the other nodes are behind the final block", async () => {
   const scene: Scene = { head: 1_000, nodes: [0], areOnBranch: false };
-  const one = process([{ since: 0, fork: 0, fate: { block: 500, isCanceled: false } }], scene, 520);
+  const one = process([{ since: 0, fork: 0, outcome: { block: 500, isCanceled: false } }], scene, 520);
   for (let look = 0; look < 2; look++) expect(await one.look()).toMatchObject({ nonce: "paid" });
   scene.nodes = ["stale", 900, 900];
   expect(await one.look()).toEqual({ nonce: "unused" });
@@ -165,9 +166,9 @@ test("One wrong reading does not expire a payment while the other nodes are behi
 /**
  * Looks up a payment without a row. It is in block 500 or never paid, and its window closed at the time of block 520.
  */
-async function lookOfUnknown(fate: Fate | null, nodes: readonly NodeKind[], head = 560) {
+async function lookOfUnknown(outcome: Outcome | null, nodes: readonly NodeKind[], head = 560) {
   const scene: Scene = { head, nodes, areOnBranch: false };
-  const { token, counted } = tokenOf([{ since: 0, fork: 0, fate }], scene);
+  const { token, counted } = tokenOf([{ since: 0, fork: 0, outcome }], scene);
   const expected = expectedUntil(520, { unknownAt: timeOf(520) });
   const { view } = await findSettlement(token, expected, createAllowance(CALLS_A_LOOK));
   return { view, calls: counted.calls };
@@ -191,8 +192,8 @@ test.each<readonly [string, readonly NodeKind[]]>([
 
 /** A settlement that a reorganization moved to another block. */
 const MOVED: readonly Branch[] = [
-  { since: 0, fork: 0, fate: { block: 500, isCanceled: false } },
-  { since: 901, fork: 460, fate: { block: 510, isCanceled: false } },
+  { since: 0, fork: 0, outcome: { block: 500, isCanceled: false } },
+  { since: 901, fork: 460, outcome: { block: 510, isCanceled: false } },
 ];
 
 test("Two lagging nodes on an abandoned branch do not make its settlement final", async () => {

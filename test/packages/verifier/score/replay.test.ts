@@ -10,7 +10,7 @@ import { replayScores } from "../../../../packages/verifier/src/score/replay.ts"
 import { score } from "../../../../packages/verifier/src/score/score.ts";
 import { folderForFile, forFile } from "../../../support/for-file.ts";
 import { serveHttp } from "../../../support/http-server.ts";
-import { runCommand } from "../../../support/packages/said-by.ts";
+import { runCommand } from "../../../support/packages/run-command.ts";
 import { ALL_PASSES, certificate, daysAgo, facts, outcomes, payee, payees, payments, WALLET } from "./facts.ts";
 
 const FACTS = facts(

@@ -8,7 +8,7 @@ import { jcs } from "../../../../packages/verifier/src/jcs.ts";
 import { documentSha256 } from "../../../../packages/verifier/src/tlog/entry.ts";
 import { folderForFile } from "../../../support/for-file.ts";
 import type { FolderLog } from "../../../support/log/memory-log.ts";
-import { runCommand } from "../../../support/packages/said-by.ts";
+import { runCommand } from "../../../support/packages/run-command.ts";
 import { ISSUER, KEY, SAMPLE_NOW, STRANGER } from "../samples.ts";
 import {
   certificate,

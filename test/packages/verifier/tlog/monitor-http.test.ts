@@ -11,7 +11,7 @@ import { folderForFile } from "../../../support/for-file.ts";
 
 import { serveHttp } from "../../../support/http-server.ts";
 import { FolderLog, noteSigner } from "../../../support/log/memory-log.ts";
-import { runCommand } from "../../../support/packages/said-by.ts";
+import { runCommand } from "../../../support/packages/run-command.ts";
 import { waitUntil } from "../../../support/wait-until.ts";
 import { ISSUER, KEY } from "../samples.ts";
 import { entry, logOf, sign, signer, usual, witness } from "./signed-log.ts";

@@ -23,14 +23,14 @@ export interface WatchedPayments {
   /** Returns the payments of exams that are due for a check, which other processes skip for a while. */
   due(): Promise<readonly WatchedPayment[]>;
   /** Records the final status of an exam's payments, once. */
-  end(exam: string, fate: ExamPaymentsEnd): Promise<void>;
+  end(exam: string, end: ExamPaymentsEnd): Promise<void>;
 }
 
 /**
  * Returns `final` if all payments of an exam are used in a final block, and `reversed` if one is not and never can be.
  * Otherwise returns null, because another block may still include what a reorganization removed.
  */
-export function fateOf(payments: readonly WatchedPayment[], { time, used }: FinalView): ExamPaymentsEnd | null {
+export function endOfPayments(payments: readonly WatchedPayment[], { time, used }: FinalView): ExamPaymentsEnd | null {
   const missing = payments.filter(({ nonce }) => !used.has(nonce));
   if (missing.length === 0) return "final";
   return missing.some(({ validBefore }) => validBefore <= time) ? "reversed" : null;
@@ -49,7 +49,7 @@ export async function watchPayments({ watched, finalView }: WatchParts): Promise
   if (due.length === 0) return;
   const view = await finalView(due);
   for (const [exam, payments] of Map.groupBy(due, (payment) => payment.exam)) {
-    const fate = fateOf(payments, view);
-    if (fate !== null) await watched.end(exam, fate);
+    const end = endOfPayments(payments, view);
+    if (end !== null) await watched.end(exam, end);
   }
 }
