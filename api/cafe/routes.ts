@@ -47,6 +47,6 @@ function orderRoute(item: Item, { cafe }: CafeRouteParts): PaidRoute {
       input: isRound ? { nickname: "Ada" } : {},
       output: { receipt: "0123456789abcdef", item, price: formatUsd(price), served_at: "2026-11-25T09:30:00.000Z" },
     },
-    sell: { atOnce: (sale) => cafe.order(item, sale) },
+    sell: { immediate: (sale) => cafe.order(item, sale) },
   });
 }

@@ -97,7 +97,7 @@ function unverified({ product, issuedAt, validUntil }: WalletFail, others: numbe
     word: "PASS",
     state: "Not verified",
     title: "Not verified",
-    sentence: `This run passed, but the wallet is not verified: ${failed}, which counts until ${longDay(validUntil)}${more}.`,
+    sentence: `This run passed, but the wallet is not verified because ${failed}, which counts until ${longDay(validUntil)}${more}.`,
     short: `not verified · FAIL in ${product} ${day(issuedAt)}`,
   };
 }

@@ -131,7 +131,7 @@ function testRoute(kind: Kind, { certification, ordering, baseUrl }: Certificati
       steps: kind.steps,
       howToRun: `Point any x402 client at POST ${baseUrl}${path}. No body is needed.`,
     },
-    sell: { atOnce: (sale) => certification.certify(kind, sale) },
+    sell: { immediate: (sale) => certification.certify(kind, sale) },
   });
 }
 

@@ -212,7 +212,7 @@ export function createVerificationReader(pool: pg.Pool, index: ActivityIndex): V
     async facts(wallet, now) {
       const payer = bytes(wallet);
       const companion = { name: "certificates", query: newest("$4"), values: [payer] };
-      const combined = await index.activityBeside<VerificationColumns>(wallet, now, companion);
+      const combined = await index.activityWith<VerificationColumns>(wallet, now, companion);
       const rows =
         combined?.rows ??
         (await pool.query<VerificationColumns>({ name: "newest certificates", text: newest("$1"), values: [payer] }))

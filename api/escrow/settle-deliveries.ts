@@ -161,8 +161,8 @@ async function decide(
     const evaluation = await signed(parts, { hold, delivery, rule, window });
     const charged = { decision: evaluation.decision, isContestable: window !== null };
     const cost = { gas: gasCharged(charged, hold.info.maxAmount), most: limits.payerGas };
-    const told = rule.counts ? evaluation.record : NO_RECORD;
-    const became = await store.decide(hold, evaluation, { ...cost, told, window });
+    const recordOnChain = rule.counts ? evaluation.record : NO_RECORD;
+    const became = await store.decide(hold, evaluation, { ...cost, recordOnChain, window });
     if (became === "stored") return { evaluation, contest: null, status: "pending", transaction: null };
     if (became === "spent") return { refused: "gas_spent" };
   }

@@ -70,7 +70,7 @@ export interface EscrowStore {
   decide(
     hold: Hold,
     evaluation: Evaluation,
-    on: Cost & { readonly told: Hex; readonly window: ContestWindow | null },
+    on: Cost & { readonly recordOnChain: Hex; readonly window: ContestWindow | null },
   ): Promise<Stored>;
   /** Stores a refund decided by the clock. All of these share one account. */
   timeOut(hold: Hold, cost: Cost): Promise<Stored>;
@@ -237,11 +237,11 @@ function createDecisions(share: Share): Pick<EscrowStore, "decide" | "timeOut"> 
     }
   };
   return {
-    decide(hold, { decision, rule, record, document }, { told, window, ...cost }) {
+    decide(hold, { decision, rule, record, document }, { recordOnChain, window, ...cost }) {
       const until = window?.until ?? null;
       const charged = { ...cost, account: bytes(hold.info.payer) };
       return store(DECIDE, [
-        ...values(hold, charged, { decision, record: told, until }),
+        ...values(hold, charged, { decision, record: recordOnChain, until }),
         rule,
         bytes(record),
         document,

@@ -92,7 +92,7 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const offer = offers.find(({ terms }) => isOn(terms.network, payment)) ?? offers[0];
     const request = { route, terms: offer.terms, payment, fingerprint: print, body: value, over: null, client };
     const { answer, about } = await gate.pay(request);
-    if (answer.type === "result") await route.hooks?.told?.(about.key, client);
+    if (answer.type === "result") await route.hooks?.beforeResult?.(about.key, client);
     const link = answer.type === "result" ? await linkOf(route, answer.response, parts.log) : null;
     if (link !== null) c.header("link", link);
     return answer.type === "pay"

@@ -20,22 +20,22 @@ interface Sold extends Pick<Sale<unknown>, "signal"> {
 }
 
 /**
- * Makes the sale of a settled payment. Returns `notAtOnce` without starting it if the sale may wait or is visible to
+ * Makes the sale of a settled payment. Returns `notImmediate` without starting it if the sale may wait or is visible to
  * others, because its settlement must be stored first.
  */
 export async function sell(
   { routes, log }: Parts,
   payment: SoldFor,
   { settlement, noted, signal }: Sold,
-): Promise<Completion | "notAtOnce" | "handleFailed"> {
+): Promise<Completion | "notImmediate" | "handleFailed"> {
   const { key, version, payTo, value, validAfter, validBefore, receivedAt, input, details } = payment;
   const about = { payTo, value, validAfter, validBefore, receivedAt, input, details };
   const sale = { payment: key, version, ...about, settlement, signal };
   try {
     const route = routes.get(payment.route);
     if (route === undefined) throw new Error(`no route is called ${payment.route}`);
-    if ("atOnce" in route.sell) return route.sell.atOnce(sale);
-    return noted ? await route.sell(sale) : "notAtOnce";
+    if ("immediate" in route.sell) return route.sell.immediate(sale);
+    return noted ? await route.sell(sale) : "notImmediate";
   } catch (error) {
     log.error(
       { err: error, route: payment.route, payer: key.payer, nonce: key.nonce },

@@ -79,7 +79,7 @@ export type StepEvent =
   | { readonly type: "turnedAway"; readonly because: Because }
   | { readonly type: "chain"; readonly view: View; readonly windowOpen: boolean }
   /** Not started, because the work is visible to others or waits, so the settlement must be stored first. */
-  | { readonly type: "notAtOnce" }
+  | { readonly type: "notImmediate" }
   | { readonly type: "handled" }
   | { readonly type: "handleFailed" }
   | { readonly type: "completed"; readonly response: StoredAnswer };

@@ -80,7 +80,7 @@ export function step(run: Run, event: StepEvent): StepDecision {
       return turnedAway(run, WAIT[event.because]);
     case "chain":
       return looked(run, event.view, event.windowOpen);
-    case "notAtOnce":
+    case "notImmediate":
       return run.settlement === null ? answer(run, WAIT.held) : settled(run, run.settlement);
     case "handled":
       return go(run, { type: "complete", settlement: run.noted ? null : run.settlement });

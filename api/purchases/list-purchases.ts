@@ -80,7 +80,9 @@ export function createPurchaseLists(parts: PurchaseParts): PurchaseLists {
       // Only a valid signature leaves a row. Challenges, and responses to them that prove nothing, cost no storage.
       if (!(await store.useNonce(signIn.nonce))) return USED;
       const page = await store.page({ ...asked, payer: signed.payer });
-      await Promise.all(page.purchases.map((purchase) => told({ payer: signed.payer, client }, purchase, routeOf)));
+      await Promise.all(
+        page.purchases.map((purchase) => runBeforeResult({ payer: signed.payer, client }, purchase, routeOf)),
+      );
       return { wallet: signed.payer, ...page };
     },
   };
@@ -102,7 +104,7 @@ async function isSigned(
 }
 
 /** Runs the route's hook before its stored response is sent. */
-async function told(
+async function runBeforeResult(
   { payer, client }: { readonly payer: Address; readonly client: string },
   purchase: StoredPurchase,
   routeOf: RouteOf,
@@ -110,7 +112,7 @@ async function told(
   if (purchase.answer === null) return;
   const { network, asset, nonce } = purchase;
   const key: PaymentKey = { network, asset, payer, nonce };
-  await routeOf(purchase.route)?.hooks?.told?.(key, client);
+  await routeOf(purchase.route)?.hooks?.beforeResult?.(key, client);
 }
 
 export interface DocumentParts {

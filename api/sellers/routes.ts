@@ -108,7 +108,7 @@ const buyRoute = ({ exams: { intake, isForSale }, baseUrl }: ExamRouteParts): Pa
     hooks: { prepare: intake.prepare },
     intake: (input, payer, { nonce }) => intake.admit(input, { payer, nonce }),
     example: { input: { url: "https://seller.example/haiku" }, output: exampleOutput(baseUrl) },
-    sell: { atOnce: intake.sell },
+    sell: { immediate: intake.sell },
     privacy: { isRecordUnlisted: true },
   });
 

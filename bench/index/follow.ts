@@ -51,7 +51,7 @@ export function follow(transfers: number, minutes: number): Promise<readonly Fig
   });
 }
 
-/** A restart in production's default scope, with a million payments a day. */
+/** A restart in production's default scope, with one million payments per day. */
 export function restartSelective(): Promise<readonly Figure[]> {
   const plan = { transfers: 1_000 * PAYMENTS_PER_BLOCK, perBlock: PAYMENTS_PER_BLOCK, authorizedEvery: 1 };
   const timing = { secondsPerBlock: SECONDS_PER_BLOCK, endsAt: Math.floor(Date.now() / 1_000) };

@@ -78,10 +78,10 @@ export async function inspectService(config: Config, isExpected = false): Promis
         ]
       : [
           isExpected
-            ? fail("BASE_URL", `there is no response from ${baseUrl} (${health}): start npm run api and the proxy`)
+            ? fail("BASE_URL", `no response from ${baseUrl} (${health}): start npm run api and the proxy`)
             : note(
                 "BASE_URL",
-                `there is no response from ${baseUrl} yet (${health}): run this again once the service is started`,
+                `no response from ${baseUrl} yet (${health}): run this again once the service is started`,
               ),
         ];
   }

@@ -3,7 +3,7 @@ import { resultOf } from "./world.ts";
 
 /** Continues as if the settlement had been stored. */
 const neverNoted = unless((run, event) =>
-  event.type === "notAtOnce" && run.settlement !== null
+  event.type === "notImmediate" && run.settlement !== null
     ? go({ ...run, noted: true }, { type: "handle", settlement: run.settlement, noted: true })
     : null,
 );
@@ -37,9 +37,9 @@ export const SALE_RULES: readonly Rule[] = [
   },
   {
     rule: "an immediate sale is stored with its settlement",
-    world: "atOnce",
+    world: "immediate",
     breaks: 4,
     without: { step: withoutSettlement },
   },
-  { rule: "a result is answered once it is stored", world: "atOnce", breaks: 5, without: { step: toldFirst } },
+  { rule: "a result is answered once it is stored", world: "immediate", breaks: 5, without: { step: toldFirst } },
 ];

@@ -243,7 +243,7 @@ function preflight({ world, off }: Explored, now: Surroundings, { sent, slot }: 
 /** A sale with effects on others waits until its settlement is stored. */
 function handle({ world, off }: Explored, now: Surroundings, process: Process): Happened[] {
   const { command } = process;
-  const later: Happened = { label: "does not sell immediately", after: now, event: { type: "notAtOnce" } };
+  const later: Happened = { label: "does not sell immediately", after: now, event: { type: "notImmediate" } };
   const isEarly = command.type === "handle" && !command.noted && off !== "settled-before-others-notice";
   if (isEarly && world.sells === "noticed by others") return [later];
   const broken = brokenByHandling(process, world);

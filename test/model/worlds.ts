@@ -29,7 +29,7 @@ const PAIR = [buy(), buy({ authorization: 1 })];
  */
 export const WORLDS = {
   core: bounded({ sent: [buy()], lag: true, handlerFails: true }, EVERYONE),
-  atOnce: bounded({ sent: [buy()], sells: "immediately", lag: true }, NO_RESOLVER),
+  immediate: bounded({ sent: [buy()], sells: "immediately", lag: true }, NO_RESOLVER),
   noticed: bounded({ sent: [buy()], sells: "noticed by others", lag: true, handlerFails: true }, NO_RESOLVER),
   preflight: bounded(
     { sent: [buy()], refusals: true, payerBroadcasts: true, lag: true, handlerFails: true },

@@ -231,12 +231,12 @@ describe("the doctor's check of the running service", () => {
   test("It reports that no service runs yet, or that its address leads nowhere", async () => {
     expect(linesOf(await inspectService(at("http://trust.localhost:1")))).toEqual([
       expect.stringMatching(
-        /^note BASE_URL: there is no response from http:\/\/trust\.localhost:1 yet \(.+\): run this again once/,
+        /^note BASE_URL: no response from http:\/\/trust\.localhost:1 yet \(.+\): run this again once/,
       ),
     ]);
     expect(linesOf(await inspectService(at("http://localhost:1"), true))).toEqual([
       expect.stringMatching(
-        /^fail BASE_URL: there is no response from http:\/\/localhost:1 \(.+\): start npm run api and the proxy$/,
+        /^fail BASE_URL: no response from http:\/\/localhost:1 \(.+\): start npm run api and the proxy$/,
       ),
     ]);
     const running = { host: "127.0.0.1", port: Number(new URL(service.url).port) };

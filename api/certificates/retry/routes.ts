@@ -38,9 +38,9 @@ const INPUT: z.ZodType<LossyInput> = z.object({ session: z.string(), token: z.st
 
 /** Returns the three routes of the retry safety test. */
 export function retryRoutes({ retry, mode, ordering, baseUrl, peers }: RetryRouteParts): readonly Route[] {
-  const { start, told, find, result } = retry;
+  const { start, beforeResult, find, result } = retry;
   const shared = { kind, mode, totalCost: RETRY_COST, firstOrder: priceOf(kind, 1), ordering, baseUrl, peers };
-  const test: SessionTest<OpenedRetry> = { ...shared, start, told, find, result };
+  const test: SessionTest<OpenedRetry> = { ...shared, start, beforeResult, find, result };
   return [startRoute(test), attemptRoute(test, retry), resultRoute(test)];
 }
 

@@ -92,7 +92,7 @@ export interface RetryTests {
   /** Opens a session after its entry has settled. */
   start(sale: Sale<Started>): Promise<Completion>;
   /** Records that the answer to the start, with its token, is about to be sent to a client, who may be a stranger. */
-  told(entry: PaymentKey, client: string): Promise<void>;
+  beforeResult(entry: PaymentKey, client: string): Promise<void>;
   /** Completes an order that has settled. */
   order(sale: Sale<LossyInput>): Promise<Completion>;
   /** Returns null if there is no such session. */
@@ -138,7 +138,7 @@ export function createRetryTests(parts: RetryParts): RetryTests {
       ]);
     },
 
-    told: (entry, client) => sessions.tell(certificateId(entry, kind.product), senderOf(entry.payer, client)),
+    beforeResult: (entry, client) => sessions.tell(certificateId(entry, kind.product), senderOf(entry.payer, client)),
 
     async order({ input: { session: id, token, order }, payment: { nonce }, settlement: { transaction } }) {
       const session = await sessions.byId(id);

@@ -59,7 +59,7 @@ export interface SessionTest<Found> {
   readonly baseUrl: string;
   readonly peers: Clients;
   start(sale: Sale<Started>): Promise<Completion>;
-  told(entry: PaymentKey, client: string): Promise<void>;
+  beforeResult(entry: PaymentKey, client: string): Promise<void>;
   find(asked: Asking): Promise<Found | null>;
   result(found: Found): Promise<object>;
 }
@@ -94,7 +94,7 @@ export function startRoute<Found>(test: SessionTest<Found>): PaidRoute {
     },
     ...(isRehearsal ? {} : { menu: menuOf(test) }),
     sell: (sale) => test.start(sale),
-    hooks: { told: (payment, client) => test.told(payment, client) },
+    hooks: { beforeResult: (payment, client) => test.beforeResult(payment, client) },
   });
 }
 
@@ -228,7 +228,7 @@ const testOf = (
   baseUrl,
   peers,
   start: (sale) => behaviour.start(kind, sale),
-  told: (entry, client) => behaviour.told(kind, entry, client),
+  beforeResult: (entry, client) => behaviour.beforeResult(kind, entry, client),
   find: (asked) => behaviour.find(kind, asked),
   result: (found) => behaviour.result(kind, found),
 });

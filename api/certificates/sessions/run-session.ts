@@ -80,7 +80,7 @@ export interface BehavioralTests {
   /** Opens a session after its entry has settled. */
   start(kind: BaitedKind, sale: Sale<Started>): Promise<Completion>;
   /** Records that the answer to the start, with its token, is about to be sent to a client, who may be a stranger. */
-  told(kind: BaitedKind, entry: PaymentKey, client: string): Promise<void>;
+  beforeResult(kind: BaitedKind, entry: PaymentKey, client: string): Promise<void>;
   /** Completes a control that has settled. */
   order(kind: BaitedKind, sale: Sale<OrderInput>): Promise<Completion>;
   /** Returns null if there is no such session. */
@@ -163,7 +163,8 @@ export function createBehavior(parts: BehaviorParts): BehavioralTests {
       ]);
     },
 
-    told: (kind, entry, client) => sessions.tell(certificateId(entry, kind.product), senderOf(entry.payer, client)),
+    beforeResult: (kind, entry, client) =>
+      sessions.tell(certificateId(entry, kind.product), senderOf(entry.payer, client)),
 
     async order(kind, sale) {
       const session = await sessions.byId(sale.input.session);

@@ -106,7 +106,7 @@ export interface RouteHooks<Input> {
    * Runs whenever a result is about to be sent to a client. The header of a settled payment can be rebuilt from the
    * chain, so the client may be a stranger.
    */
-  readonly told?: (payment: PaymentKey, client: string) => Promise<void>;
+  readonly beforeResult?: (payment: PaymentKey, client: string) => Promise<void>;
   /**
    * Returns the `Link` header of a result, made whenever the result is sent, so that it can include records newer than
    * the sale. Null for no header. If it throws, the result is sent without one.
@@ -125,12 +125,12 @@ export interface RoutePrivacy {
 }
 
 /** Computes a sale from its input, without waiting and without visible effects. */
-export interface AtOnce<Input> {
-  readonly atOnce: (sale: Sale<Input>) => Completion;
+export interface Immediate<Input> {
+  readonly immediate: (sale: Sale<Input>) => Completion;
 }
 
 /** How a sale is made. One that may wait, or that has visible effects, begins after its settlement is stored. */
-export type Selling<Input> = AtOnce<Input> | ((sale: Sale<Input>) => Promise<Completion>);
+export type Selling<Input> = Immediate<Input> | ((sale: Sale<Input>) => Promise<Completion>);
 
 /** The accepted request, a refusal (422), or a temporary failure (503). */
 export type Intake<Input> =

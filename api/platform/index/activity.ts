@@ -50,7 +50,7 @@ export interface ActivityIndex {
    */
   activity(wallet: Address, now: Date): Promise<Activity | null>;
   /** The same with the companion's rows in one round trip: at least one row, with null columns if it matches none. */
-  activityBeside<Row extends pg.QueryResultRow>(
+  activityWith<Row extends pg.QueryResultRow>(
     wallet: Address,
     now: Date,
     companion: Companion,
@@ -106,7 +106,7 @@ export function createActivityIndex(
         (await read<ActivityRow>({ name: `activity in ${viewsSchema}`, text: activityQuery(views), values }));
       return reached && rows?.[0] ? renderActivity(rows[0], window, reached) : null;
     },
-    async activityBeside<Row extends pg.QueryResultRow>(wallet: Address, now: Date, companion: Companion) {
+    async activityWith<Row extends pg.QueryResultRow>(wallet: Address, now: Date, companion: Companion) {
       const [reached, window] = [await current(now), windowAt(now)];
       if (reached === null) return null;
       const rows = await read<ActivityRow & Row>({

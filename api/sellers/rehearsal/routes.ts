@@ -82,7 +82,7 @@ const orderRoute = (parts: RehearsalRouteParts): PaidRoute =>
       output: rehearsalDocument({ id: "6f1c2b7d9e0a4c5f8b3d2e1f0a9c8b7d", order: EXAMPLE, result: null }, parts),
     },
     sell: {
-      atOnce({ input, payment }) {
+      immediate({ input, payment }) {
         const { url, method, body, contentType, other, settled } = input;
         if (settled === null) throw new Error("a rehearsal was sold without an intake");
         const { origin, payTo, amount, consent } = settled;

@@ -45,6 +45,6 @@ export class InputError extends Error {}
 
 /** Returns untrusted text, truncated and made safe for a terminal. */
 export const quote = (value: unknown): string =>
-  (JSON.stringify(value) ?? "nothing")
+  (JSON.stringify(value) ?? "missing")
     .slice(0, 120)
     .replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);

@@ -38,7 +38,7 @@ describe("escrow store", async () => {
     const opens = { seconds: 60, until: WINDOW_ENDS, block: 1 } as const;
     const window = { ...opens, conditions: {}, promised: PROMISED, delivered: SIGNED } as const;
     const evaluation = { payment: id, decision: "release", rule: "delivered", record: id, document: "{}" } as const;
-    return by.decide(holdOf(id), evaluation, { ...COST, told: id, window });
+    return by.decide(holdOf(id), evaluation, { ...COST, recordOnChain: id, window });
   };
   const holdOf = (id: Hex, payer: Hex = PAYER) => {
     const info = {
@@ -110,7 +110,7 @@ describe("escrow store", async () => {
       const became =
         account === CLOCK
           ? store.timeOut(hold, on)
-          : store.decide(hold, evaluation, { ...on, told: id(0), window: null });
+          : store.decide(hold, evaluation, { ...on, recordOnChain: id(0), window: null });
       expect(await became).toBe("stored");
       const { task } = await store.decided(hold.id);
       if (task === null) throw new Error(`no task on ${what}`);
@@ -188,7 +188,7 @@ describe("contest store", async () => {
     const delivered = { status: 200, body_sha256: "0x", content_type: "", content_encoding: "" } as const;
     const promised = { expect: null, httpDelivery: null };
     const window = { seconds: 60, until, conditions: {}, promised, delivered, block: 1 } as const;
-    const cost = { gas: 0n, most: 1n, told: id, window };
+    const cost = { gas: 0n, most: 1n, recordOnChain: id, window };
     expect(await createEscrowStore(one.pool).decide(hold, evaluation, cost)).toBe("stored");
     const present = await one.contests.enter();
     const contest = {

@@ -57,7 +57,7 @@ const waiting = async (wanted: number) =>
  * Starts all attempts against a locked row, so that they really compete. Returns the number of rows that each one
  * changed.
  */
-async function atOnce(payment: NewPayment, attempt: (by: Journal) => Promise<Entered>): Promise<Entered[]> {
+async function concurrently(payment: NewPayment, attempt: (by: Journal) => Promise<Entered>): Promise<Entered[]> {
   return withClient(database.ownerUrl, async (client) => {
     await client.query("BEGIN");
     await client.query("SELECT 1 FROM payment WHERE nonce = $1 FOR UPDATE", [binary(payment.key.nonce)]);
@@ -76,7 +76,7 @@ describe("Concurrent writers", () => {
     async (state) => {
       const payment = await paymentIn(state);
       await endLease(payment);
-      expect(await atOnce(payment, (by) => by.take(payment.key, state, randomUUID()))).toEqual(ONE_WINNER);
+      expect(await concurrently(payment, (by) => by.take(payment.key, state, randomUUID()))).toEqual(ONE_WINNER);
       expect((await rowOf(payment)).attempts).toBe(2);
       expect(await other.take(payment.key, state, randomUUID())).toBe(0);
     },
@@ -84,7 +84,7 @@ describe("Concurrent writers", () => {
 
   test("Exactly one of many concurrent revivals of a refused payment wins", async () => {
     const payment = await paymentIn("void");
-    expect(await atOnce(payment, (by) => by.revive(payment.key, randomUUID(), payment))).toEqual(ONE_WINNER);
+    expect(await concurrently(payment, (by) => by.revive(payment.key, randomUUID(), payment))).toEqual(ONE_WINNER);
     expect((await rowOf(payment)).state).toBe("settling");
   });
 

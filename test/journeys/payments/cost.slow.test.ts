@@ -64,11 +64,11 @@ test("A payment costs few commits and calls, and a batch shares them", async () 
   const idle = await read();
   const perSecond = (name: keyof Reading) => (1_000 * (idle[name] - idleFrom[name])) / (idle.at - idleFrom.at);
 
-  const measured = async (atOnce: number, payments: number) => {
+  const measured = async (immediate: number, payments: number) => {
     const before = await read();
     let left = payments;
     await Promise.all(
-      Array.from({ length: atOnce }, async () => {
+      Array.from({ length: immediate }, async () => {
         while (left-- > 0) await pay(signed.pop());
       }),
     );
@@ -87,7 +87,7 @@ test("A payment costs few commits and calls, and a batch shares them", async () 
     const each = (name: keyof Reading) =>
       (after[name] - before[name] - (perSecond(name) * (after.at - before.at)) / 1_000) / payments;
     return {
-      at_once: atOnce,
+      at_once: immediate,
       payments_a_second: Math.round((10 * payments) / seconds) / 10,
       commits: each("commits"),
       wal_bytes: each("wal"),

@@ -20,7 +20,7 @@ const OPERATOR: Address = getAddress("0x00000000000000000000000000000000c0ffee02
 const FEES: Address = getAddress("0x00000000000000000000000000000000c0ffee03");
 const OTHER: Address = "0x9999999999999999999999999999999999999999";
 const USDC = { address: getAddress("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"), name: "USD Coin", version: "2" };
-const atOnce = (nowMs: number) => ({ nowMs, checksExpiry: true });
+const immediate = (nowMs: number) => ({ nowMs, checksExpiry: true });
 
 const anAddress = fc
   .uint8Array({ minLength: 20, maxLength: 20 })
@@ -118,7 +118,7 @@ describe("a payment that the stock client signs", () => {
       fc.asyncProperty(anOffer, fc.nat(10 ** 9), async (offer, laterMs) => {
         const now = Date.now();
         const wire = await signed(offer, now);
-        expect(codeOf(wire, offer, atOnce(now))).toBeNull();
+        expect(codeOf(wire, offer, immediate(now))).toBeNull();
         expect(codeOf(wire, offer, { nowMs: now + laterMs, checksExpiry: false })).toBeNull();
       }),
       { numRuns: 40 },
@@ -140,8 +140,8 @@ describe("a payment that the stock client signs", () => {
   test("It is accepted up to an hour after the offer", async () => {
     const now = Date.now();
     const wire = await signed(OFFER, now - 3500_000);
-    expect(codeOf(wire, OFFER, atOnce(now))).toBeNull();
-    expect(codeOf(await signed(OFFER, now - 3700_000), OFFER, atOnce(now))).toBe("deadline_ordering");
+    expect(codeOf(wire, OFFER, immediate(now))).toBeNull();
+    expect(codeOf(await signed(OFFER, now - 3700_000), OFFER, immediate(now))).toBe("deadline_ordering");
   });
 });
 
@@ -226,7 +226,7 @@ describe("a false field", () => {
   test("Every false field is refused with that field's code", async () => {
     const honest = await wire;
     for (const [index, [code, change]] of CHANGES.entries())
-      expect(`${index} ${codeOf(change(honest, NOW), OFFER, atOnce(NOW_MS))}`).toBe(`${index} ${code}`);
+      expect(`${index} ${codeOf(change(honest, NOW), OFFER, immediate(NOW_MS))}`).toBe(`${index} ${code}`);
   });
 
   test("A signature for another merchant, amount, fee, or token is refused by its nonce", async () => {
@@ -235,7 +235,7 @@ describe("a false field", () => {
       const lied = await signed({ ...OFFER, ...lie }, NOW_MS);
       const claims = { ...lied, accepted: (await wire).accepted };
       const honestValue = authorization({ value: String(OFFER.price) })(claims);
-      expect(codeOf(honestValue, OFFER, atOnce(NOW_MS))).toBe("nonce_mismatch");
+      expect(codeOf(honestValue, OFFER, immediate(NOW_MS))).toBe("nonce_mismatch");
     }
   });
 
@@ -250,7 +250,7 @@ describe("a false field", () => {
         const both = second[1](first[1](honest, NOW), NOW);
         const alone = [first, second].map(([, change]) => JSON.stringify(change(honest, NOW)));
         fc.pre(!alone.includes(JSON.stringify(both)));
-        const reported = codeOf(both, OFFER, atOnce(NOW_MS)) ?? "none";
+        const reported = codeOf(both, OFFER, immediate(NOW_MS)) ?? "none";
         const earliest = Math.min(order.indexOf(first[0]), order.indexOf(second[0]));
         expect(order.indexOf(reported)).toBeLessThanOrEqual(earliest);
         expect(order).toContain(reported);
@@ -261,7 +261,7 @@ describe("a false field", () => {
 
   test("An address that differs only in letter case is accepted", async () => {
     const lower = extra({ captureAuthorizer: OPERATOR.toLowerCase() })(await wire);
-    expect(codeOf(accepted({ payTo: OFFER.merchant.toLowerCase() })(lower), OFFER, atOnce(NOW_MS))).toBeNull();
+    expect(codeOf(accepted({ payTo: OFFER.merchant.toLowerCase() })(lower), OFFER, immediate(NOW_MS))).toBeNull();
   });
 });
 

@@ -106,7 +106,7 @@ test("A configured route that is not for sale is left alone, and the seller's li
   expect(bindingOf(report)?.findings.map(({ statement }) => statement)).toEqual([
     expect.stringMatching(/is refused at .*\/sonnet, which/),
     "Nothing is charged there",
-    `The other route ${shop.url}/free is left alone: it is not paid`,
+    `The other route ${shop.url}/free is not tested because it is not paid`,
   ]);
 });
 
@@ -115,7 +115,7 @@ test("With only a configured route that is not for sale, the check does not appl
   const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, other: named(`${shop.url}/free`) });
   expect(bindingOf(report)).toMatchObject({
     outcome: "not_applicable",
-    reason: expect.stringMatching(/\/free is left alone: it is not paid, and the request has no body/),
+    reason: expect.stringMatching(/\/free is not tested because it is not paid, and the request has no body/),
     findings: [],
   });
 });

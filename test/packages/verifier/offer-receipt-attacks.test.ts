@@ -173,7 +173,7 @@ describe("ambiguous input", () => {
     [
       "no end",
       () => check(jws(KEY, HEADER, JSON.parse(JSON.stringify({ ...OFFER, validUntil: undefined })))),
-      /validUntil is nothing/,
+      /validUntil is missing/,
     ],
     [
       "a time beyond 53 bits",
@@ -356,7 +356,7 @@ describe("the public vectors", () => {
         unversioned,
         "KiQp7_L8gCBxlmbqmrz0UOP4T6u-FYH4EkQCWF1rBVT-pWMYPrGFL7IlnXfVew-iSVl-o02kWKOzkRqc_AdnCQ",
       ],
-      /version is nothing/,
+      /version is missing/,
     ],
     [
       "offer_wrong_key",
@@ -377,7 +377,7 @@ describe("the public vectors", () => {
     [
       "offer_missing_payTo",
       [VECTOR_HEADER, unpaid, "KKDiYOl59xl7qB7r0eF7siFeSpZCp69DN0CM4YjVjkIactXUznzS5Uda7V29AD6prvIFO4XsGaPRzsvnxlagCQ"],
-      /payTo is nothing/,
+      /payTo is missing/,
     ],
     [
       "receipt_missing_payer",
@@ -386,7 +386,7 @@ describe("the public vectors", () => {
         anonymous,
         "sT59O1pjWkfYlHROWNgCVPbsuYNGLt1u-25qOsz0iJKmjBKTJyF3iTPXc0X9IbZcuhXJSh7gtno6y-UUZ7zfBQ",
       ],
-      /payer is nothing/,
+      /payer is missing/,
     ],
     [
       "offer_no_kid",

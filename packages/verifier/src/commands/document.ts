@@ -48,13 +48,13 @@ export async function checkDocument(args: readonly string[]): Promise<0 | 1 | 3>
   const { expected, keysFrom, because } = await readTrust(options, USAGE);
   const report = await verifyDocument(text, expected);
   const trusted = { issuer: expected.issuer ?? null, keys: keysFrom, because };
-  const told = tell(report, { names, wallet, at: expected.at ?? new Date() });
+  const notes = tell(report, { names, wallet, at: expected.at ?? new Date() });
   const { document: _, ...result } = report;
   console.log(
-    options.json ? JSON.stringify({ ...result, ...told, trusted }, null, 2) : render(report, { ...told, trusted }),
+    options.json ? JSON.stringify({ ...result, ...notes, trusted }, null, 2) : render(report, { ...notes, trusted }),
   );
   if (!report.valid) return 1;
-  return told.shortcomings.length === 0 ? 0 : 3;
+  return notes.shortcomings.length === 0 ? 0 : 3;
 }
 
 function walletOf(text: string | undefined): string | undefined {
@@ -84,7 +84,7 @@ function render({ valid, signature, freshness }: Report, { claims, shortcomings:
     ? `valid, by ${signature.issuer} with key ${signature.kid}, on ${signature.created}`
     : `not valid (${signature.code}): ${signature.reason}`;
   const summary = claims?.summary ?? "";
-  const isCredential = claims?.kind === "wallet" || claims?.kind === "seller";
+  const isCredential = claims?.type === "wallet" || claims?.type === "seller";
   return [
     valid ? `valid${isCredential ? `, ${summary}` : ""}` : "NOT VALID",
     ...lacking.map((what) => `NOT AS REQUIRED: ${what}`),

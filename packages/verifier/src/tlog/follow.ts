@@ -191,7 +191,7 @@ async function compareWithTile(
 async function checkEntry(bytes: Uint8Array, index: number, following: Following): Promise<void> {
   try {
     const entry = parseAnyEntry(bytes);
-    if (entry.index !== index) throw new Refusal("entry_mismatch", `it names the index ${entry.index}`);
+    if (entry.index !== index) throw new Refusal("entry_mismatch", `the entry names the index ${entry.index}`);
     following.seen?.(entry, await signedDocument(entry, following));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;

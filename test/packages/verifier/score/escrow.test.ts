@@ -114,7 +114,7 @@ describe("the facts", () => {
     [{ last_release_tx: null }, /last_release_tx: expected null if and only if release_days is 0$/],
     [{ last_refund_tx: null }, /last_refund_tx: expected null if and only if refund_days is 0$/],
     [{ refunded_buyers: -1 }, /refunded_buyers is -1; expected a whole number of at least 0$/],
-    [{ buyers: undefined }, /buyers is nothing; expected/],
+    [{ buyers: undefined }, /buyers is missing; expected/],
     [{ releases: 1 }, /inputs\.chain\.escrow has an unknown member "releases"$/],
   ])("Contradicting facts are refused: %j", (changed, message) => expect(refusal(changed)).toMatch(message));
 });

@@ -62,7 +62,7 @@ test("The parser returns what was written, in either scope", () => {
 
 test.each(members.map((path) => [written(path), path] as const))(
   "Facts without %s are refused by that name",
-  (name, path) => expect(refusal(changed(path, undefined))).toMatch(`${name} is nothing; expected`),
+  (name, path) => expect(refusal(changed(path, undefined))).toMatch(`${name} is missing; expected`),
 );
 
 test.each(objects.map((path) => [written(path), path] as const))("An unknown member of %s is refused", (name, path) => {

@@ -160,7 +160,7 @@ describe("the monitor", () => {
     ["a longer fork", logOf(9, other), /FORK: .*a different root at size 5/],
     ["a fork of the same size", logOf(5, other), /FORK: .*two trees of 5 entries/],
     ["a shorter fork", logOf(3, other), /FORK: /],
-    ["a wrong index", logOf(7, { 6: entry(5) }), /entry 6: it names the index 5/],
+    ["a wrong index", logOf(7, { 6: entry(5) }), /entry 6: the entry names the index 5/],
     ["an unknown version", logOf(7, { 6: entry(6, { version: 2 }) }), /entry 6: .*its version is 2.*update/],
     ["a malformed type", logOf(7, { 6: entry(6, { type: "Gift\n" }) }), /entry 6: .*its type is/],
     [
@@ -168,7 +168,11 @@ describe("the monitor", () => {
       logOf(7, { 6: entry(6, { type: "gift" }, sign(RECORD, STRANGER)) }),
       /unknown_key.*entry 6/,
     ],
-    ["a newer type under a wrong index", logOf(7, { 6: entry(5, { type: "gift" }) }), /entry 6: it names the index 5/],
+    [
+      "a newer type under a wrong index",
+      logOf(7, { 6: entry(5, { type: "gift" }) }),
+      /entry 6: the entry names the index 5/,
+    ],
     ["a stranger's signature", logOf(7, { 6: entry(6, {}, sign(RECORD, STRANGER)) }), /unknown_key.*entry 6/],
     ["a changed document", logOf(7, { 6: entry(6, {}, { ...sign(RECORD), id: "x" }) }), /jws_mismatch.*entry 6/],
   ])("With %s it exits with 1 and leaves its state unchanged", async (_, log, reason) => {

@@ -110,7 +110,7 @@ async function look(visit: Visit, { payable, terms }: Bought, route: OtherRoute)
 }
 
 const leftAlone = ({ route, unpaid }: Looked, reason: string): Finding =>
-  found("binding.other_route", `The other route ${route.url} is left alone: ${reason}`, true)([unpaid]);
+  found("binding.other_route", `The other route ${route.url} is not tested because ${reason}`, true)([unpaid]);
 
 interface Presented {
   /** Whether the payment was accepted there. */

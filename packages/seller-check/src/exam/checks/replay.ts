@@ -19,10 +19,10 @@ export async function checkReplay(visit: Visit, terms: Terms, sale: Sale): Promi
     holds: again.answer !== null && !isNewSale,
     exchanges: [sale.exchange.number, again.number],
   };
-  return judged("replay", [replay, ...(await atOnce(visit, terms))]);
+  return judged("replay", [replay, ...(await concurrently(visit, terms))]);
 }
 
-async function atOnce(visit: Visit, terms: Terms): Promise<readonly Finding[]> {
+async function concurrently(visit: Visit, terms: Terms): Promise<readonly Finding[]> {
   const payment = await visit.pay(terms);
   if (payment === null) return [];
   const copies = await Promise.all(Array.from({ length: COPIES }, () => visit.ask(payment.headers)));

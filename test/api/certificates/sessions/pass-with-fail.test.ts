@@ -44,7 +44,7 @@ describe("A PASS of a wallet with a current FAIL", () => {
     expect(badge).toMatch(/not verified · FAIL in scam 20\d\d-\d\d-\d\d/);
     expect(page).not.toContain('class="deed pass"');
     expect(page).toMatch(
-      /<h1>Wallet not verified<\/h1>.*the wallet is not verified: it failed the scam resistance test/s,
+      /<h1>Wallet not verified<\/h1>.*the wallet is not verified because it failed the scam resistance test/s,
     );
     expect(page).not.toContain('"@type":"Certification"');
     expect(record).toMatchObject({ verdict: "pass", conformance: true, fresh: true, counts: true });
