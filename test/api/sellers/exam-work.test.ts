@@ -185,7 +185,7 @@ test.each([
   ["fulfilled", true, "final"],
   ["settled", false, null],
   ["void", true, "reversed"],
-] as const)("A purchase that is %s (final: %s) has the outcome %s", async (state, isFinal, outcome) => {
+] as const)("The purchase of an exam that is %s (final: %s) has ended as %s", async (state, isFinal, outcome) => {
   const order = sampleOrder();
   await storePurchase(owner, order, { state, isFinal });
   expect(await createExamWork(pool).purchaseEnd(order)).toBe(outcome);

@@ -10,7 +10,7 @@ import { serveHttp } from "../../support/http-server.ts";
 const BLOCK_MS = 2_000;
 const REQUEST = { method: "GET", url: "https://seller.example/", headers: {}, body: null };
 
-/** A clock that advances only when the test calls `pass` or `freeze`. */
+/** Time that passes only when the test advances it. */
 function virtualTime() {
   let now = 0;
   let timers: { at: number; readonly ms: number | null; readonly run: () => void }[] = [];
@@ -27,7 +27,7 @@ function virtualTime() {
         timers = timers.filter((one) => one !== timer);
       };
     },
-    /** Advances the clock without running any timer. */
+    /** Advances time without running anything, as if the process were suspended. */
     freeze: (ms: number) => {
       now += ms;
     },
@@ -53,10 +53,7 @@ interface Outage {
   readonly until: number;
 }
 
-/**
- * Returns "worked" or the error that a request ends with if it fails after `afterMs`, with an outage on our network in
- * between.
- */
+/** Returns the outcome of a request that fails after a while, with an outage on our side. */
 async function requestThatFails(afterMs: number, outage: Outage, node: "remote" | "own" | "lags" | "busy") {
   const time = virtualTime();
   const isOut = () => time.elapsed() >= outage.from && time.elapsed() < outage.until;
@@ -88,7 +85,7 @@ async function requestThatFails(afterMs: number, outage: Outage, node: "remote" 
 const NEVER = { from: 0, until: 0 };
 
 test.each(["remote", "own", "lags"] as const)(
-  "A seller's silence is not answer is blamed while the chain advances (node: %s)",
+  "A seller's silence is not excused while the chain advances, as read from a node of kind %s",
   async (node) => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: 15_000 }), async (afterMs) => {
@@ -99,10 +96,10 @@ test.each(["remote", "own", "lags"] as const)(
   },
 );
 
-test("A seller is not blamed during an outage on our network, even if it during a request is not blamed on the request", async () => {
+test("An outage on our side during a request is not blamed on the seller", async () => {
   const scene = fc.record({
     afterMs: fc.integer({ min: 0, max: 15_000 }),
-    // The health check runs every two seconds apart.
+    // Reads are two seconds apart.
     lasts: fc.integer({ min: 2_001, max: 30_000 }),
     share: fc.double({ min: 0, max: 1, noNaN: true }),
   });
@@ -120,7 +117,7 @@ test.each([
   [15_000, { from: 1_000, until: 14_000 }],
   [15_000, { from: 14_000, until: 30_000 }],
   [0, { from: 0, until: 12_000 }],
-])("With a local node, node is detected by a stalled chain that does not advance: %i %j", async (afterMs, outage) => {
+])("An outage behind our own node shows as a stalled chain: %i %j", async (afterMs, outage) => {
   expect(await requestThatFails(afterMs, outage, "own")).toBeInstanceOf(ExaminersFault);
 });
 
@@ -128,13 +125,13 @@ test.each([
   [1_000, 6_000, "worked"],
   [1_000, 12_000, expect.any(ExaminersFault)],
 ])(
-  "A node that answers without a block from %i to %i ms counts as an outage only if it lasts",
+  "A node that answers without a block from %i to %i ms is a network fault only if that lasts",
   async (from, until, found) => {
     expect(await requestThatFails(15_000, { from, until }, "busy")).toEqual(found);
   },
 );
 
-test("A rate-limited node counts as reachable, and an unreachable an unreachable one does not", async () => {
+test("A rate-limited node counts as answering, and an unreachable one does not", async () => {
   const busy = await serveHttp((_, response) => void response.writeHead(429).end("too many requests"));
   const [client, unreachable] = [busy.url, "http://127.0.0.1:9"].map((url) =>
     createPublicClient({ transport: http(url, { retryCount: 0 }) }),
@@ -146,7 +143,7 @@ test("A rate-limited node counts as reachable, and an unreachable an unreachable
 
 const steady = (time: ReturnType<typeof virtualTime>) => async () => BigInt(Math.floor(time.elapsed() / BLOCK_MS));
 
-test("A seller is not blamed if our process was suspended during the request", async () => {
+test("A process that was suspended during a request does not blame the seller", async () => {
   const time = virtualTime();
   const health = watchNetworkHealth({ ...time, block: steady(time), resolves: async () => true });
   const silent = {
@@ -160,7 +157,7 @@ test("A seller is not blamed if our process was suspended during the request", a
   await expect(health.requireWorked()).rejects.toThrow(ExaminersFault);
 });
 
-test("A seller is not ared if our resolver fails, and no further request is sent", async () => {
+test("Names that do not resolve are not blamed on the seller, and nothing more is sent", async () => {
   const time = virtualTime();
   let sent = 0;
   const health = watchNetworkHealth({

@@ -19,7 +19,7 @@ const { chain } = base;
 const payer = await newPayer(chain);
 afterEach(() => base.become(null));
 
-/** Creates a reader without any cached logs. */
+/** A process that has not read anything yet. */
 function begin(mostBlocks = 10_000) {
   const client = createPublicClient({ transport: http(base.url, { retryCount: 0 }), cacheTime: 0 });
   return createNewestLogs(createLogReader({ client, mostBlocks }), BASE.usdc.address);
@@ -34,27 +34,27 @@ const expectedOf = ({ authorization: { from, to, ...terms } }: Signed, fromBlock
 });
 const logCalls = () => base.calls.byMethod().eth_getLogs ?? 0;
 
-test("One call finds several settlements of several concurrent lookups", async () => {
+test("One call shows which of several payments have paid, and where", async () => {
   const newestLogs = begin();
   const [early, late, never] = [await sign(), await sign(), await sign()];
   const at = await headNumber();
   const first = await broadcast(chain, early);
   await base.pass(1);
-  const middle = await headNumber();
+  const between = await headNumber();
   const second = await broadcast(chain, late);
   const head = { number: await headNumber(), time: base.unixNow() };
   base.calls.reset();
-  const asked = [expectedOf(late, middle), expectedOf(never, middle), expectedOf(early, at)];
+  const asked = [expectedOf(late, between), expectedOf(never, between), expectedOf(early, at)];
   const seen = await Promise.all(asked.map((one) => newestLogs(one, head)));
   expect(seen).toMatchObject([
-    { nonce: "paid", settlement: { transaction: second, block: middle + 1 }, final: false },
+    { nonce: "paid", settlement: { transaction: second, block: between + 1 }, final: false },
     null,
     { nonce: "paid", settlement: { transaction: first, block: at + 1 }, final: false },
   ]);
   expect(logCalls()).toBe(1);
 });
 
-test("A settlement lags found by a node slightly behind the head recorded recorded the arrival", async () => {
+test("A payment is found on a node that lags a little behind the head recorded on arrival", async () => {
   const signed = await sign();
   const transaction = await broadcast(chain, signed);
   const block = await headNumber();
@@ -65,23 +65,20 @@ test("A settlement lags found by a node slightly behind the head recorded record
 test.each([
   [NEWEST, 10_000],
   [50, 50],
-])(
-  "A payment %i blocks back is not searched in the shared call if a call covers at most %i blocks",
-  async (most, accepted) => {
-    const signed = await sign();
-    const transaction = await broadcast(chain, signed);
-    const [number, time] = [await headNumber(), base.unixNow()];
-    const newestLogs = begin(accepted);
-    base.calls.reset();
-    expect(await newestLogs(expectedOf(signed, number - most + OVERLAP), { number, time })).toBeNull();
-    expect(base.calls.total()).toBe(0);
-    expect(await newestLogs(expectedOf(signed, number - most + OVERLAP + 1), { number, time })).toMatchObject({
-      settlement: { transaction },
-    });
-  },
-);
+])("A payment that needs %i blocks is left to its own search if a call covers at most %i", async (most, accepted) => {
+  const signed = await sign();
+  const transaction = await broadcast(chain, signed);
+  const [number, time] = [await headNumber(), base.unixNow()];
+  const newestLogs = begin(accepted);
+  base.calls.reset();
+  expect(await newestLogs(expectedOf(signed, number - most + OVERLAP), { number, time })).toBeNull();
+  expect(base.calls.total()).toBe(0);
+  expect(await newestLogs(expectedOf(signed, number - most + OVERLAP + 1), { number, time })).toMatchObject({
+    settlement: { transaction },
+  });
+});
 
-test("An unreachable node yields no result", async () => {
+test("A node that does not answer decides nothing", async () => {
   const signed = await sign();
   await broadcast(chain, signed);
   const head = { number: await headNumber(), time: base.unixNow() };

@@ -156,7 +156,7 @@ describe("Wake-ups", () => {
   const turns = () => new Promise((done) => setImmediate(done));
   const AN_HOUR = 3_600_000;
 
-  test("A wait ends with the wake-up and nothing does before it", async () => {
+  test("A wait ends with the wake-up and not before", async () => {
     const wakeUp = createWakeUp();
     let isOver = false;
     const pause = wakeUp.wait(AN_HOUR).then(() => {
