@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from "./strict-json.ts";
 
 /** The claims of a signed document, and their subject. */
 export interface Claims {
-  readonly type: "wallet" | "seller" | "certificate" | "verdict" | "evaluation" | "settlement" | "log" | "unknown";
+  readonly kind: "wallet" | "seller" | "certificate" | "verdict" | "evaluation" | "settlement" | "log" | "unknown";
   /** The one wallet that the document is about, in lowercase; null if it is about several or none. */
   readonly wallet: string | null;
   /** The subject in words, such as `wallet 0x…`. */
@@ -23,7 +23,7 @@ export function claimsOf(document: JsonObject): Claims {
   const types = Array.isArray(type) ? type : [type];
   const read = READERS.find(([name]) => types.includes(name))?.[1];
   return (
-    read?.(document) ?? { ...ABOUT_NONE, type: "unknown", about: `a document of type ${quote(type)}`, summary: "" }
+    read?.(document) ?? { ...ABOUT_NONE, kind: "unknown", about: `a document of type ${quote(type)}`, summary: "" }
   );
 }
 
@@ -64,7 +64,7 @@ const READERS: readonly (readonly [string, (document: JsonObject) => Claims])[] 
 function ofWallet({ credentialSubject }: JsonObject): Claims {
   const subject = memberOf(credentialSubject);
   return {
-    type: "wallet",
+    kind: "wallet",
     wallet: addressIn(subject.wallet),
     about: `wallet ${plain(subject.wallet)}`,
     summary: standingOf(subject),
@@ -81,12 +81,12 @@ function resultOf({ result, fresh, valid_until: until }: JsonObject): string {
 
 function ofSeller({ credentialSubject }: JsonObject): Claims {
   const subject = memberOf(credentialSubject);
-  return { ...ABOUT_NONE, type: "seller", about: `seller ${plain(subject.id)}`, summary: standingOf(subject) };
+  return { ...ABOUT_NONE, kind: "seller", about: `seller ${plain(subject.id)}`, summary: standingOf(subject) };
 }
 
 function ofCertificate({ wallet, product, result, id, certificate = id }: JsonObject): Claims {
   return {
-    type: "certificate",
+    kind: "certificate",
     wallet: addressIn(wallet),
     about: `wallet ${plain(wallet)}`,
     summary: `${plain(result).toUpperCase()} in ${plain(product)}`,
@@ -97,7 +97,7 @@ function ofCertificate({ wallet, product, result, id, certificate = id }: JsonOb
 function ofSellerCertificate({ origin, path_prefix: prefix, verdict, id }: JsonObject): Claims {
   return {
     ...ABOUT_NONE,
-    type: "certificate",
+    kind: "certificate",
     about: `seller ${plain(origin)}${prefix === "/" ? "" : plain(prefix)}`,
     summary: `${plain(verdict).toUpperCase()} in an exam`,
     details: [`certificate ${plain(id)}: one exam, which does not show whether the seller is verified`],
@@ -106,7 +106,7 @@ function ofSellerCertificate({ origin, path_prefix: prefix, verdict, id }: JsonO
 
 const ofMark = ({ certificate }: JsonObject, summary: string): Claims => ({
   ...ABOUT_NONE,
-  type: "log",
+  kind: "log",
   about: `certificate ${plain(certificate)}`,
   summary,
 });
@@ -119,7 +119,7 @@ function ofVerdict(document: JsonObject): Claims {
     isObject(party) ? [`${name} ${plain(party.wallet)}, as the claim names it`] : [];
   return {
     ...ABOUT_NONE,
-    type: "verdict",
+    kind: "verdict",
     about: `the claim with conditions_sha256 ${plain(sha256)}`,
     summary: `verdict ${plain(verdict)} (${plain(category)})`,
     details: [
@@ -146,7 +146,7 @@ function ofEvaluation({
 }: JsonObject): Claims {
   return {
     ...ABOUT_NONE,
-    type: "evaluation",
+    kind: "evaluation",
     about: `payment ${plain(payment)}: ${plain(usd)} USDC from ${plain(payer)} to ${plain(merchant)}`,
     summary: `decision ${plain(decision)}`,
     details: [quote(rule)],
@@ -157,7 +157,7 @@ function ofSettlement(document: JsonObject): Claims {
   const { from, to, value, nonce } = memberOf(document.authorization);
   const { status, final, network } = memberOf(document.settlement);
   return {
-    type: "settlement",
+    kind: "settlement",
     wallet: addressIn(from),
     about: `the authorization of ${plain(from)} to pay ${plain(value)} atomic USDC to ${plain(to)} on ${plain(network)}`,
     summary: `${plain(status)}${final === true ? ", final" : ""}`,

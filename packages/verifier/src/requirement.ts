@@ -53,11 +53,11 @@ export interface Required {
  */
 export function shortcomings(
   document: JsonObject,
-  { type, wallet, about, summary }: Claims,
+  { kind, wallet, about, summary }: Claims,
   required: Required,
 ): readonly string[] {
   const isOther = required.wallet !== undefined && required.wallet.toLowerCase() !== wallet;
-  const isCredential = type === "wallet" || type === "seller";
+  const isCredential = kind === "wallet" || kind === "seller";
   const { credentialSubject: subject } = document;
   const lacking = unmet(isCredential && isObject(subject) ? subject : {}, required.names, required.at);
   return [

@@ -69,7 +69,7 @@ describe("proof at a record's URL", () => {
       "1",
       "no-store",
     ]);
-    expect(await answer.json()).toMatchObject({ code: "not_available", detail: expect.stringContaining("Ask again") });
+    expect(await answer.json()).toMatchObject({ code: "not_available", detail: expect.stringContaining("retry then") });
   });
 
   test.each([

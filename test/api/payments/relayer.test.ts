@@ -135,7 +135,7 @@ describe("More wallets with code than slots", async () => {
     await expect.poll(() => early.length, { timeout: 30_000 }).toBe(3);
     for (const answer of early) {
       expectProblem(answer, 503, "payment_pending");
-      expect(answer.body.detail).toMatch(/was not sent, and nothing was charged: .* Do not sign again/);
+      expect(answer.body.detail).toMatch(/was not sent, and nothing was charged, because .* Do not sign again/);
     }
     const states = await withClient(database.ownerUrl, (client) =>
       client.query(

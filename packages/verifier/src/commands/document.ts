@@ -84,7 +84,7 @@ function render({ valid, signature, freshness }: Report, { claims, shortcomings:
     ? `valid, by ${signature.issuer} with key ${signature.kid}, on ${signature.created}`
     : `not valid (${signature.code}): ${signature.reason}`;
   const summary = claims?.summary ?? "";
-  const isCredential = claims?.type === "wallet" || claims?.type === "seller";
+  const isCredential = claims?.kind === "wallet" || claims?.kind === "seller";
   return [
     valid ? `valid${isCredential ? `, ${summary}` : ""}` : "NOT VALID",
     ...lacking.map((what) => `NOT AS REQUIRED: ${what}`),
