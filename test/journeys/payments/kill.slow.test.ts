@@ -248,7 +248,7 @@ test("A sign-in used up before a kill returns nothing, and the wallet signs in a
   // The new process keeps the old base URL.
   api = await stage.start(node, { BATCH_MAX: "1", BASE_URL: api.url });
   const url = purchasesUrl(api.url);
-  expect((await present(url, header)).text).toMatch(/invalid_siwx_nonce: The nonce was used before/);
+  expect((await present(url, header)).text).toMatch(/invalid_siwx_nonce: The nonce was already used/);
   expect(pageIn(await signInAt(url, payer)).purchases).toMatchObject([
     { amount: String(PRICES.basic), answer: { status: 200 } },
   ]);

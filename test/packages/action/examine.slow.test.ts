@@ -63,7 +63,7 @@ test("Text from the seller reaches the log, the summary, and the outputs without
   );
   const { code, log, outputs, summary } = await examine({ url: `${shop.url}/haiku` });
   expect([code, outputs]).toEqual([1, { level: "none", report: "seller-exam.json", failing: expect.any(String) }]);
-  expect(log).toMatch(/^::error::[^\n]*is named http:\/\/x\/[^\n]*\n$/);
+  expect(log).toMatch(/^::error::[^\n]*\(named http:\/\/x\/[^\n]*\n$/);
   for (const command of ["##[", "\u001b", "\u202e", "\n::"]) expect(log + summary).not.toContain(command);
   expect(summary.split("\n").filter((line) => line.startsWith("| terms"))).toHaveLength(1);
 });

@@ -21,5 +21,5 @@ class InputError(Exception):
 
 def quote(value: object) -> str:
     """Return untrusted data, truncated and safe to print on a terminal."""
-    text = "nothing" if value is None else json.dumps(value, separators=(",", ":"), default=str)
+    text = "missing" if value is None else json.dumps(value, separators=(",", ":"), default=str)
     return re.sub(r"[^\x20-\x7e]", lambda match: f"\\u{ord(match[0]):04x}", text[:120])
