@@ -12,7 +12,7 @@ import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { type ApiProcess, fundRelayer, startApiProcess } from "../../support/service/api-process.ts";
 
-// Runs the statements and settings of docs/operations.md, "Backup and restore".
+// Runs the statements and settings of docs/backup.md.
 
 const PATIENT = { timeout: 20_000, interval: 50 };
 /** A payment with a shorter window is refused (`WINDOW_MARGIN_SECONDS`). */

@@ -40,7 +40,7 @@ import { startStage, untilWaiting } from "../../../support/sessions/stage.ts";
  */
 const product = "recipient" as const;
 
-/** Covers the rows of the table in docs/behavior.md in order. */
+/** Covers the rows of "Who can make whom fail" in docs/behavior.md. */
 
 // Each request carries its sender's address, or comes from this machine.
 const stage = await forFile(startStage({ config: { trustedProxies: ["127.0.0.1"] } }));
