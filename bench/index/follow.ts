@@ -46,7 +46,7 @@ export function follow(transfers: number, minutes: number): Promise<readonly Fig
       { name: "`ponder_sync`, bytes per transfer", ours: copy / each, atMost: 2_000 },
       { name: "live, transfers/s, and Base's rate", ours: (MANY * PER_BLOCK) / live, peer: demand, atLeast: 3 },
       { name: "at the head again after a restart, s", ours: again, atMost: 30 },
-      { name: `catching again after a stop of ${minutes} minutes, s`, ours: late, atMost: minutes * 10 },
+      { name: `caught up after a stop of ${minutes} minutes, s`, ours: late, atMost: minutes * 10 },
     ];
   });
 }
