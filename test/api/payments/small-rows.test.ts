@@ -86,8 +86,12 @@ test("Pruning refused payments an hour after their windows frees their space and
   // A vacuum empties an index page; the next vacuum makes the page available to new rows.
   await owner.query("VACUUM payment");
   await owner.query("SELECT pg_current_xact_id()");
-  await owner.query("VACUUM payment");
-  expect((await owner.query("SELECT pg_relation_size('payment')::int AS bytes")).rows).toEqual([{ bytes: 0 }]);
+  // Autovacuum may hold the table, or an older snapshot its rows.
+  const bytesAfterVacuum = async () => {
+    await owner.query("VACUUM payment");
+    return (await owner.query("SELECT pg_relation_size('payment')::int AS bytes")).rows[0]?.bytes;
+  };
+  await expect.poll(bytesAfterVacuum).toBe(0);
   // New rows reuse the space that the indexes still occupy.
   await refuse();
   expect((await tableBytes(owner, "payment")) - empty).toBeLessThan((full - empty) * 1.05);
