@@ -1,11 +1,6 @@
 import { createPublicClient, fallback, http, numberToHex, type PublicClient } from "viem";
 import { type Header, headerOf, WrongAnswerError } from "../api/platform/chain/log-answers.ts";
-import { CHAIN_ID, RPC_VARIABLE } from "./ledger.ts";
-
-/** The node serves another chain, so a setting is wrong and a restart will not fix it. */
-export class WrongChainError extends Error {
-  override readonly name = "WrongChainError";
-}
+import { CHAIN_ID, LastingError, RPC_VARIABLE } from "./ledger.ts";
 
 export interface Block extends Header {
   readonly transactions: readonly unknown[];
@@ -19,12 +14,12 @@ export const connectChain = (...rpcUrls: readonly string[]): PublicClient => {
 
 /**
  * Returns the newest block of the first node that returns one. Ponder tolerates a node that does not respond.
- * @throws WrongChainError if one of them does not serve Base, or the first node's error if all fail
+ * @throws LastingError if one of them does not serve Base, or the first node's error if all fail
  */
 export async function readHead(rpcUrls: readonly string[]): Promise<Header> {
   const heads = await Promise.allSettled(rpcUrls.map((url) => readHeadOf(connectChain(url))));
   const errors: unknown[] = heads.flatMap((head) => (head.status === "rejected" ? [head.reason] : []));
-  const wrong = errors.find((error) => error instanceof WrongChainError);
+  const wrong = errors.find((error) => error instanceof LastingError);
   const found = heads.find((head) => head.status === "fulfilled");
   if (wrong !== undefined || found === undefined) throw wrong ?? errors[0];
   return found.value;
@@ -33,7 +28,7 @@ export async function readHead(rpcUrls: readonly string[]): Promise<Header> {
 async function readHeadOf(chain: PublicClient): Promise<Header> {
   const chainId = await chain.getChainId();
   if (chainId !== CHAIN_ID)
-    throw new WrongChainError(`${RPC_VARIABLE} is wrong: expected a node of chain ${CHAIN_ID}, got chain ${chainId}`);
+    throw new LastingError(`${RPC_VARIABLE} is wrong: expected a node of chain ${CHAIN_ID}, got chain ${chainId}`);
   const head = await readBlock(chain, "latest");
   if (head === null) throw new Error("the node's newest block lacks its number, hash, or time");
   return head;

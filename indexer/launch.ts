@@ -3,11 +3,12 @@ import { setTimeout as wait } from "node:timers/promises";
 import pg from "pg";
 import type { Logger } from "pino";
 import { releaseProblem } from "../api/platform/db/connection.ts";
-import { connectChain, readHead, WrongChainError } from "./chain.ts";
+import { connectChain, readHead } from "./chain.ts";
 import { chooseIndex, nameOf } from "./choose-index.ts";
 import { dropUnlessUsed } from "./drop.ts";
-import { expectFit, isFinalOn, readHistory, UnfitHistoryError } from "./history/history.ts";
+import { expectFit, isFinalOn, readHistory } from "./history/history.ts";
 import { endWriters, type IndexLock, takeLock } from "./index-lock.ts";
+import { LastingError } from "./ledger.ts";
 import { withOperators } from "./operators.ts";
 import { closePonder, type PonderPlan, startPonder } from "./ponder-process.ts";
 import { prune, refetchPruned } from "./prune.ts";
@@ -34,18 +35,6 @@ interface Launch {
   readonly signal: AbortSignal;
 }
 
-class OldPostgresError extends Error {
-  override readonly name = "OldPostgresError";
-}
-
-class PowerfulRoleError extends Error {
-  override readonly name = "PowerfulRoleError";
-}
-
-/** Returns whether only the operator can fix this error. */
-export const isLasting = (error: unknown): error is Error =>
-  [WrongChainError, UnfitHistoryError, OldPostgresError, PowerfulRoleError].some((lasting) => error instanceof lasting);
-
 /** The reason that a run ended or did not begin. */
 interface Outcome {
   readonly reason?: string;
@@ -57,7 +46,7 @@ interface Outcome {
 /**
  * Maintains the index until `signal` aborts. When the promise settles, Ponder has ended. Ponder also exits for temporary
  * reasons, so every start first checks that the index and the chain still match.
- * @throws an error that `isLasting`
+ * @throws LastingError
  */
 export async function runIndexer(settings: IndexerSettings, log: Logger, signal: AbortSignal): Promise<void> {
   const db = new pg.Pool({ connectionString: settings.databaseUrl, max: 3, application_name: "indexer_launcher" });
@@ -66,7 +55,7 @@ export async function runIndexer(settings: IndexerSettings, log: Logger, signal:
   try {
     while (!signal.aborted) {
       const outcome: Outcome = await runOnce({ settings, db, log, signal }).catch((error: unknown) => {
-        if (isLasting(error)) throw error;
+        if (error instanceof LastingError) throw error;
         return { err: error };
       });
       if (signal.aborted) return;
@@ -85,8 +74,8 @@ export async function runIndexer(settings: IndexerSettings, log: Logger, signal:
 async function runOnce(launch: Launch): Promise<Outcome> {
   const { db } = launch;
   const old = await releaseProblem(db);
-  if (old !== null) throw new OldPostgresError(old);
-  if (await mayChangeRecords(db)) throw new PowerfulRoleError(POWERFUL);
+  if (old !== null) throw new LastingError(old);
+  if (await mayChangeRecords(db)) throw new LastingError(POWERFUL);
   const { rpcUrls } = launch.settings;
   const [client, head] = [connectChain(...rpcUrls), await readHead(rpcUrls)];
   const reason = await whyNotSameChain(db, client, head);

@@ -14,6 +14,11 @@ export const KEPT_DAYS = WINDOW_DAYS + 1;
 export const DAY_SECONDS = 86_400;
 export const WINDOW_BLOCKS = (WINDOW_DAYS * DAY_SECONDS) / BLOCK_SECONDS;
 
+/** A setting, a file, or a node is wrong, and a restart will not fix it. */
+export class LastingError extends Error {
+  override readonly name = "LastingError";
+}
+
 // Amounts and counts of the score. Increment ROWS_VERSION when you change one.
 /** The smallest authorized payment that qualifies, and the smallest transfer that makes a counterparty. */
 export const QUALIFYING_ATOMIC = BigInt(QUALIFYING_PAYMENT);

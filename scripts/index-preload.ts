@@ -3,8 +3,8 @@ import pg from "pg";
 import { isAway } from "../api/platform/db/connection.ts";
 import { connectChain } from "../indexer/chain.ts";
 import { messageOf } from "../indexer/history/duck.ts";
-import { UnfitHistoryError } from "../indexer/history/history.ts";
 import { loadHistory } from "../indexer/history/load.ts";
+import { LastingError } from "../indexer/ledger.ts";
 import { withOperators } from "../indexer/operators.ts";
 import { parseSettings } from "../indexer/settings.ts";
 
@@ -14,12 +14,12 @@ Builds the index's rows from files of USDC transfers, in the schema INDEX_HISTOR
 are block, time, transaction, log_index, from, to, value, authorized. docs/index-history.md describes them.`;
 
 async function preload(files: readonly string[]): Promise<string> {
-  if (files.length === 0) throw new UnfitHistoryError(USAGE);
+  if (files.length === 0) throw new LastingError(USAGE);
   const given = parseSettings(process.env);
-  if ("problem" in given) throw new UnfitHistoryError(given.problem);
+  if ("problem" in given) throw new LastingError(given.problem);
   const schema = given.historySchema;
   if (schema === null)
-    throw new UnfitHistoryError("INDEX_HISTORY is missing: expected the name of the schema to create, such as history");
+    throw new LastingError("INDEX_HISTORY is missing: expected the name of the schema to create, such as history");
   const settings = await withOperators(given, connectChain(...given.rpcUrls));
   const db = new pg.Client({ connectionString: given.databaseUrl, application_name: "index_preload" });
   db.on("error", () => undefined);
@@ -45,6 +45,6 @@ try {
   if (isAway(error)) stop(`PostgreSQL closed the connection (${messageOf(error)})`);
   const advice = `Its temporary files are in ${tmpdir()}; if that is full, set TMPDIR to a folder on a larger disk`;
   const failure = `The history could not be created: ${messageOf(error)}. ${advice}`;
-  console.error(error instanceof UnfitHistoryError ? error.message : failure);
+  console.error(error instanceof LastingError ? error.message : failure);
   process.exitCode = 1;
 }

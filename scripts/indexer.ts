@@ -1,5 +1,6 @@
 import { pino } from "pino";
-import { isLasting, runIndexer } from "../indexer/launch.ts";
+import { runIndexer } from "../indexer/launch.ts";
+import { LastingError } from "../indexer/ledger.ts";
 import { parseSettings } from "../indexer/settings.ts";
 import { COMPILE_CACHE } from "./embedded/compile-cache.ts";
 
@@ -25,8 +26,8 @@ if (process.env.SUPERVISED === "1") process.stdin.once("close", stop).once("end"
 
 const log = pino({ name: "indexer", level: settings.logLevel });
 await runIndexer(settings, log, stopping.signal).catch((error: unknown) => {
-  if (!isLasting(error)) throw error;
-  console.error(`The indexer cannot start.\n${error.name}: ${error.message}`);
+  if (!(error instanceof LastingError)) throw error;
+  console.error(`The indexer cannot start.\n${error.message}`);
   process.exit(1);
 });
 process.exit(0);

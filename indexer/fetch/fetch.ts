@@ -1,8 +1,8 @@
 import { type Blocks, type Header, headerOf } from "../../api/platform/chain/log-answers.ts";
 import { openProvider } from "../../api/platform/chain/provider.ts";
 import { type Coverage, type FetchedFile, gapIn, inOrder, shortHash, whyNotOneChain } from "../history/coverage.ts";
-import { CHAIN_ID, WINDOW_BLOCKS } from "../ledger.ts";
-import { FetchError, fetchedFiles, openFolder, writeFetched } from "./files.ts";
+import { CHAIN_ID, LastingError, WINDOW_BLOCKS } from "../ledger.ts";
+import { fetchedFiles, openFolder, writeFetched } from "./files.ts";
 import { lastOfDay, openClock, readHeader } from "./headers.ts";
 import { type Reading, startWidth } from "./logs.ts";
 import { lineOf, readPayments } from "./payments.ts";
@@ -11,13 +11,13 @@ import type { FetchSettings } from "./settings.ts";
 /**
  * Fetches USDC's authorized transfers, from the start block to the newest block that is final on every node, into one file
  * per UTC day. Files of earlier runs stay.
- * @throws FetchError if a setting or a file in the folder is wrong, ProviderError if the nodes failed too often
+ * @throws LastingError if a setting or a file in the folder is wrong, ProviderError if the nodes failed too often
  */
 export async function fetchTransfers(settings: FetchSettings, folder: string, tell: (line: string) => void) {
   const provider = openProvider(settings.urls, settings.perSecond, tell);
   const other = (await provider.askAll("eth_chainId", [], Number)).find((id) => id !== CHAIN_ID);
   if (other !== undefined)
-    throw new FetchError(`FETCH_RPC_URLS is wrong: expected nodes of chain ${CHAIN_ID}, got chain ${other}`);
+    throw new LastingError(`FETCH_RPC_URLS is wrong: expected nodes of chain ${CHAIN_ID}, got chain ${other}`);
   openFolder(folder);
   const finals = await provider.askAll("eth_getBlockByNumber", ["finalized", false], headerOf);
   const end = finals.toSorted((a, b) => a.block - b.block)[0] as Header;
@@ -36,7 +36,7 @@ export async function fetchTransfers(settings: FetchSettings, folder: string, te
 
 function expectOneChain(files: readonly FetchedFile[]): void {
   const wrong = whyNotOneChain(files);
-  if (wrong !== null) throw new FetchError(wrong);
+  if (wrong !== null) throw new LastingError(wrong);
 }
 
 interface Run {
@@ -59,7 +59,7 @@ async function fetchDay({ folder, reading, end }: Run, gap: Blocks): Promise<Fet
       yield transfers.map((transfer, index) => lineOf(transfer, times[index] ?? 0)).join("");
     }
     const again = await readHeader(provider, last.block);
-    if (again.hash !== last.hash) throw new FetchError(`Block ${last.block} is final, but has two hashes`);
+    if (again.hash !== last.hash) throw new LastingError(`Block ${last.block} is final, but has two hashes`);
   };
   const coverage: Coverage = {
     day: new Date(first.time * 1_000).toISOString().slice(0, 10),

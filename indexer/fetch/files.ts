@@ -7,33 +7,29 @@ import { createGzip } from "node:zlib";
 import { type Coverage, coverageOf, type FetchedFile, inOrder, nameOf } from "../history/coverage.ts";
 import { messageOf } from "../history/duck.ts";
 import { HEADER, isOfTransfers } from "../history/files.ts";
-
-/** A setting or a file in the folder is wrong, or nodes contradict each other. Fetched files stay. */
-export class FetchError extends Error {
-  override readonly name = "FetchError";
-}
+import { LastingError } from "../ledger.ts";
 
 const UNFINISHED = ".unfinished";
 
 /**
  * Creates the folder if needed, and removes unfinished files. A run that is still writing one of them fails.
- * @throws FetchError if the folder is not writable
+ * @throws LastingError if the folder is not writable
  */
 export function openFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true });
     for (const name of readdirSync(folder)) if (name.startsWith(UNFINISHED)) rmSync(join(folder, name));
   } catch (error) {
-    throw new FetchError(`${folder} is not a folder to write to: ${messageOf(error)}`);
+    throw new LastingError(`${folder} is not a folder to write to: ${messageOf(error)}`);
   }
 }
 
-/** Returns the fetched files of a folder, in the order of their blocks. @throws FetchError if it has other files of transfers */
+/** Returns the fetched files of a folder, in the order of their blocks. @throws LastingError if it has other files of transfers */
 export function fetchedFiles(folder: string): readonly FetchedFile[] {
   const names = readdirSync(folder).filter(isOfTransfers);
   const foreign = names.find((name) => coverageOf(name) === null);
   if (foreign !== undefined)
-    throw new FetchError(`${join(folder, foreign)} is not from npm run index:fetch: use another folder`);
+    throw new LastingError(`${join(folder, foreign)} is not from npm run index:fetch: use another folder`);
   return inOrder(names.map((name) => coverageOf(join(folder, name))).filter((file) => file !== null));
 }
 
@@ -56,7 +52,7 @@ export async function writeFetched(
     rmSync(unfinished, { force: true });
     const isOfDisk = error instanceof Error && "syscall" in error;
     throw isOfDisk
-      ? new FetchError(`${file} could not be written: ${messageOf(error)}. Run the command again to continue`)
+      ? new LastingError(`${file} could not be written: ${messageOf(error)}. Run the command again to continue`)
       : error;
   }
   return { ...coverage, file };

@@ -1,8 +1,7 @@
 import { numberToHex } from "viem";
 import { type Header, headerOf, type Log, WrongAnswerError } from "../../api/platform/chain/log-answers.ts";
 import type { Provider } from "../../api/platform/chain/provider.ts";
-import { BLOCK_SECONDS, DAY_SECONDS } from "../ledger.ts";
-import { FetchError } from "./files.ts";
+import { BLOCK_SECONDS, DAY_SECONDS, LastingError } from "../ledger.ts";
 
 export const readHeader = (provider: Provider, block: number): Promise<Header> =>
   provider.ask("eth_getBlockByNumber", [numberToHex(block), false], (answer) => {
@@ -35,7 +34,7 @@ export function openClock(provider: Provider, first: Header, last: Header) {
   const isRegular = last.time - first.time === BLOCK_SECONDS * (last.block - first.block);
   const known = new Map([first, last].map((header) => [header.block, header]));
   let read = first.block;
-  /** @throws FetchError if a block has two hashes */
+  /** @throws LastingError if a block has two hashes */
   return async (transfers: readonly Log[]): Promise<readonly number[]> => {
     const blocks = [...new Set(transfers.map(({ block }) => block))];
     const newest = blocks.at(-1) ?? read;
@@ -46,7 +45,7 @@ export function openClock(provider: Provider, first: Header, last: Header) {
     return transfers.map(({ block, blockHash }) => {
       const header = known.get(block);
       if (header !== undefined && header.hash !== blockHash)
-        throw new FetchError(`Block ${block} is final, but has two hashes`);
+        throw new LastingError(`Block ${block} is final, but has two hashes`);
       return header?.time ?? first.time + BLOCK_SECONDS * (block - first.block);
     });
   };

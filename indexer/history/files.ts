@@ -2,8 +2,8 @@ import { createReadStream, createWriteStream, readdirSync, rmSync, statSync, sym
 import { join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
+import { LastingError } from "../ledger.ts";
 import { type Duck, messageOf, quote } from "./duck.ts";
-import { UnfitHistoryError } from "./history.ts";
 
 /** `pattern` matches the lower-case text, `most` is the largest value of a number, and `type` is the type in `raw`. */
 interface Column extends Readonly<Record<"pattern" | "expected" | "type", string>> {
@@ -48,18 +48,18 @@ const isCompressed = (file: string): boolean => file.endsWith(".csv.gz");
 export const isOfTransfers = (file: string): boolean => file.endsWith(".csv") || isCompressed(file);
 const KINDS = ".csv or .csv.gz";
 
-/** Returns the files, including the files in each folder. @throws UnfitHistoryError if a folder has none. */
+/** Returns the files, including the files in each folder. @throws LastingError if a folder has none. */
 export const filesOf = (given: readonly string[]): readonly string[] =>
   given.flatMap((path) => {
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [path];
     const found = readdirSync(path).filter((name) => isOfTransfers(name) && !name.startsWith("."));
-    if (found.length === 0) throw new UnfitHistoryError(`${path}: the folder has no ${KINDS} file`);
+    if (found.length === 0) throw new LastingError(`${path}: the folder has no ${KINDS} file`);
     return found.sort().map((name) => join(path, name));
   });
 
 /**
  * Adds a file's transfers to `raw`.
- * @throws UnfitHistoryError with the line if the file does not match docs/index-history.md
+ * @throws LastingError with the line if the file does not match docs/index-history.md
  */
 export async function addFile(duck: Duck, file: string, number: number): Promise<void> {
   // DuckDB would treat `*`, `?`, and `[` in the file's own name as patterns.
@@ -81,7 +81,7 @@ export async function addFile(duck: Duck, file: string, number: number): Promise
     }
     await duck.run(`insert into raw select ${number}, ${VALUES} from (${text})`);
   } catch (error) {
-    throw new UnfitHistoryError(`${file}: ${messageOf(error)}`);
+    throw new LastingError(`${file}: ${messageOf(error)}`);
   } finally {
     rmSync(csv, { force: true });
   }

@@ -2,18 +2,13 @@ import pg from "pg";
 import type { PublicClient } from "viem";
 import type { Header } from "../../api/platform/chain/log-answers.ts";
 import { readBlock } from "../chain.ts";
-import type { Scope } from "../ledger.ts";
+import { LastingError, type Scope } from "../ledger.ts";
 import { exists, type Queryable } from "../schemas.ts";
 import type { IndexerSettings } from "../settings.ts";
 import { ROWS_VERSION } from "./rows.ts";
 
 /** Ponder considers a Base block final once this many have followed. */
 const FINAL_AFTER_BLOCKS = 30;
-
-/** The history cannot be used. A setting or the file is wrong, and a restart will not fix it. */
-export class UnfitHistoryError extends Error {
-  override readonly name = "UnfitHistoryError";
-}
 
 /** A transfer of the history that identifies its chain. */
 export interface Mark {
@@ -36,7 +31,7 @@ export interface History {
   readonly marks: readonly [Mark, Mark];
 }
 
-/** @throws UnfitHistoryError if there is no history with this name */
+/** @throws LastingError if there is no history with this name */
 export async function readHistory(db: Queryable, schema: string): Promise<History> {
   const table = `${pg.escapeIdentifier(schema)}.history`;
   const { rows } = (await exists(db, table))
@@ -45,18 +40,18 @@ export async function readHistory(db: Queryable, schema: string): Promise<Histor
   const [row] = rows;
   if (row !== undefined) return { schema, id: row.id, ...row.facts };
   const missing = `this database has no history "${schema}"`;
-  throw new UnfitHistoryError(`INDEX_HISTORY is wrong: ${missing}. Create it with npm run index:preload`);
+  throw new LastingError(`INDEX_HISTORY is wrong: ${missing}. Create it with npm run index:preload`);
 }
 
-/** @throws UnfitHistoryError if an index has taken over the history's rows */
+/** @throws LastingError if an index has taken over the history's rows */
 export async function expectRows(db: Queryable, { schema }: History): Promise<void> {
   if (await exists(db, `${pg.escapeIdentifier(schema)}.wallet_day`)) return;
-  throw new UnfitHistoryError(
+  throw new LastingError(
     `An index has taken the rows of the history "${schema}", and another index needs them. Recreate it from its files with npm run index:preload`,
   );
 }
 
-/** @throws UnfitHistoryError if it was made for other settings */
+/** @throws LastingError if it was made for other settings */
 export function expectFit(history: History, wanted: IndexerSettings): void {
   const { scope, firstBlock, rowsVersion } = history;
   const [made, own] = [history.ownAddresses.join(", "), wanted.ownAddresses.join(", ")];
@@ -70,12 +65,12 @@ export function expectFit(history: History, wanted: IndexerSettings): void {
   ].filter((reason) => reason !== false);
   if (reasons.length === 0) return;
   const why = `The history "${history.schema}" does not match: ${reasons.join("; ")}`;
-  throw new UnfitHistoryError(`${why}. Recreate it with npm run index:preload`);
+  throw new LastingError(`${why}. Recreate it with npm run index:preload`);
 }
 
 /**
  * Returns whether the history's last block is final on the node's chain. It is false while the node is behind.
- * @throws UnfitHistoryError if the history is from another chain
+ * @throws LastingError if the history is from another chain
  */
 export async function isFinalOn(chain: PublicClient, head: Pick<Header, "block">, history: History): Promise<boolean> {
   const { marks, lastBlock } = history;
@@ -83,7 +78,7 @@ export async function isFinalOn(chain: PublicClient, head: Pick<Header, "block">
     const found = await readBlock(chain, block);
     if (found === null) return false;
     if (found.time === time && found.transactions.includes(transaction)) continue;
-    throw new UnfitHistoryError(
+    throw new LastingError(
       `The history "${history.schema}" is not from the node's chain: block ${block} does not have time ${time} and transaction ${transaction}`,
     );
   }

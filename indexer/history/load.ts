@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
+import { LastingError } from "../ledger.ts";
 import type { IndexerSettings } from "../settings.ts";
 import { type Duck, openDuck, quote } from "./duck.ts";
-import { type History, readHistory, UnfitHistoryError } from "./history.ts";
+import { type History, readHistory } from "./history.ts";
 import {
   asCsvRows,
   createTable,
@@ -31,20 +32,20 @@ export interface LoadPlan {
 /**
  * Makes a history from files of transfers. DuckDB computes the rows in a temporary folder, and one transaction writes them. A
  * run that ends early leaves the database unchanged.
- * @throws UnfitHistoryError if the files do not match docs/index-history.md, or the name belongs to something else
+ * @throws LastingError if the files do not match docs/index-history.md, or the name belongs to something else
  */
 export async function loadHistory({ db, files, schema, settings }: LoadPlan): Promise<History> {
   const { rows } = await db.query<{ free: boolean }>(
     "select pg_try_advisory_lock(hashtextextended('history ' || $1, 0)) as free",
     [schema],
   );
-  if (rows[0]?.free === false) throw new UnfitHistoryError(`Another run is making "${schema}". Wait until it ends`);
+  if (rows[0]?.free === false) throw new LastingError(`Another run is making "${schema}". Wait until it ends`);
   const { rows: found } = await db.query<{ taken: boolean }>(
     "select to_regnamespace($1) is not null and to_regclass($1 || '.history') is null as taken",
     [schema],
   );
   if (found[0]?.taken)
-    throw new UnfitHistoryError(`INDEX_HISTORY is wrong: the schema "${schema}" exists but is not a history`);
+    throw new LastingError(`INDEX_HISTORY is wrong: the schema "${schema}" exists but is not a history`);
   // The folder of a killed run has the same name, so it is removed.
   const place = createHash("sha256").update([db.host, db.port, db.database, schema].join(" ")).digest("hex");
   const duck = await openDuck(join(tmpdir(), `index-preload-${place.slice(0, 16)}`));

@@ -1,21 +1,22 @@
+import { LastingError } from "../ledger.ts";
 import type { IndexerSettings } from "../settings.ts";
 import { coverageOf, type FetchedFile, gapIn, inOrder, whyNotOneChain } from "./coverage.ts";
 import type { Duck } from "./duck.ts";
 import { addFile, filesOf, RAW_TABLE } from "./files.ts";
-import { type Mark, UnfitHistoryError } from "./history.ts";
+import type { Mark } from "./history.ts";
 
 type Wanted = Pick<IndexerSettings, "startBlock" | "scope">;
 
 /**
  * Reads the files, including the files in folders, into `raw`.
  * @returns the first block, and the first and the last transfer at or after the start block
- * @throws UnfitHistoryError if they do not match docs/index-history.md, or contradict themselves or each other
+ * @throws LastingError if they do not match docs/index-history.md, or contradict themselves or each other
  */
 export async function readFiles(duck: Duck, given: readonly string[], wanted: Wanted) {
   const files = filesOf(given);
   const fetched = inOrder(files.map(coverageOf).filter((file) => file !== null));
   const wrong = fetched.length === 0 ? null : whyUnfit(fetched, { ...wanted, count: files.length });
-  if (wrong !== null) throw new UnfitHistoryError(wrong);
+  if (wrong !== null) throw new LastingError(wrong);
   await duck.run(RAW_TABLE);
   for (const [number, file] of files.entries()) await addFile(duck, file, number);
   await expectConsistent(duck, files);
@@ -23,7 +24,7 @@ export async function readFiles(duck: Duck, given: readonly string[], wanted: Wa
   const [first, last] = [await markOf(duck, from, "asc"), await markOf(duck, from, "desc")];
   if (first !== undefined && last !== undefined)
     return { firstBlock: wanted.startBlock ?? first.block, marks: [first, last] as const };
-  throw new UnfitHistoryError(`${inWords(files)}: no transfers at or after block ${from}`);
+  throw new LastingError(`${inWords(files)}: no transfers at or after block ${from}`);
 }
 
 const inWords = (files: readonly string[]): string =>
@@ -51,7 +52,7 @@ function whyUnfit(
 async function expectConsistent(duck: Duck, files: readonly string[]): Promise<void> {
   const refuse = async (condition: string, reason: string) => {
     const found = await duck.rows<{ file: number }>(`select distinct file from raw where ${condition} order by file`);
-    throw new UnfitHistoryError(`${inWords(found.map(({ file }) => files[file] ?? ""))}: ${reason}`);
+    throw new LastingError(`${inWords(found.map(({ file }) => files[file] ?? ""))}: ${reason}`);
   };
   const [twice] = await duck.rows<{ block: number; log: number }>(
     "select block, log_index as log from raw group by all having count(*) > 1 order by all limit 1",

@@ -4,8 +4,8 @@ import pg from "pg";
 import { expect, test } from "vitest";
 import { fetchedFiles, openFolder, writeFetched } from "../../indexer/fetch/files.ts";
 import { openDuck } from "../../indexer/history/duck.ts";
-import { UnfitHistoryError } from "../../indexer/history/history.ts";
 import { readFiles } from "../../indexer/history/transfers.ts";
+import { LastingError } from "../../indexer/ledger.ts";
 import { startFaultyNode } from "../support/chain/nodes.ts";
 import { folderForFile, forFile } from "../support/for-file.ts";
 import { generateChain, writeCsv } from "../support/indexer/generated-chain.ts";
@@ -118,7 +118,7 @@ test("A flipped bit in a file, or a truncated file, never changes a row unnotice
     // Some bits of gzip's header are ignored.
     const read = await readAs(flipped).catch((error: unknown) => error);
     if (read === rows) continue;
-    expect(read, `bit ${bit}`).toBeInstanceOf(UnfitHistoryError);
+    expect(read, `bit ${bit}`).toBeInstanceOf(LastingError);
     expect((read as Error).message).toContain(`${file}: damaged or incomplete`);
     refused += 1;
   }

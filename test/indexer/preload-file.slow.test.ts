@@ -122,7 +122,7 @@ describe("a file of transfers", () => {
     if ((await readHistory(pool, "history")).firstBlock !== 1) await load(databaseUrl, FILE);
     const [before, rows] = [await schemas(), await rowsOf()];
     const refused = load(databaseUrl, written("wrong.csv", content));
-    await expect(refused).rejects.toMatchObject({ name: "UnfitHistoryError" });
+    await expect(refused).rejects.toMatchObject({ name: "LastingError" });
     await expect(refused).rejects.toThrow(new RegExp(expected));
     await expect(refused).rejects.toThrow(/^.*$/);
     expect([await schemas(), await rowsOf()]).toEqual([before, rows]);
