@@ -1,6 +1,33 @@
 import { int8, integer, onchainTable, onchainView, primaryKey, sql, text } from "ponder";
-import { account, atomic, base64Bytes, big, bytes, hex, int } from "./columns.ts";
 import { FIRST_BLOCK, SCHEMA, SCOPE } from "./environment.ts";
+
+type Builders = Parameters<Extract<Parameters<typeof onchainTable>[1], (t: never) => unknown>>[0];
+type Hex = `0x${string}`;
+
+const int = (t: Builders) => t.integer().notNull();
+/** Unix seconds or a block number. */
+const big = (t: Builders) => t.int8({ mode: "number" }).notNull();
+/** Atomic units of USDC, of any size: sums over flash loans exceed 64 bits. */
+const atomic = (t: Builders) => t.bigint().notNull();
+const hex = (t: Builders) => t.hex().notNull();
+
+/** Lower-case hexadecimal text with `0x` in handlers, and bytes, which are half as long, in the database. */
+const bytes = (t: Builders) =>
+  t.customType<{ data: Hex; driverData: Buffer }>({
+    dataType: () => "bytea",
+    toDriver: (hex) => Buffer.from(hex.slice(2), "hex"),
+    fromDriver: (stored) => `0x${stored.toString("hex")}`,
+  })();
+
+const account = (t: Builders) => bytes(t).notNull();
+
+/** Base64 text in handlers, and bytes in the database. */
+const base64Bytes = (t: Builders) =>
+  t.customType<{ data: string; driverData: Buffer }>({
+    dataType: () => "bytea",
+    toDriver: (text) => Buffer.from(text, "base64"),
+    fromDriver: (stored) => stored.toString("base64"),
+  })();
 
 // No secondary indexes: Ponder would drop and rebuild them at every restart, and every read is by primary key. In tables with
 // one row per payment, fixed-width columns come first to avoid padding.

@@ -1,7 +1,7 @@
 import { ProviderError, TooMuchError } from "../api/platform/chain/provider.ts";
 import { fetchTransfers } from "../indexer/fetch/fetch.ts";
-import { parseFetchSettings } from "../indexer/fetch/settings.ts";
 import { LastingError } from "../indexer/ledger.ts";
+import { parseFetchSettings } from "../indexer/settings.ts";
 
 const USAGE = `Usage: npm run index:fetch -- <folder>
 

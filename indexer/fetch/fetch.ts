@@ -2,11 +2,11 @@ import { type Blocks, type Header, headerOf } from "../../api/platform/chain/log
 import { openProvider } from "../../api/platform/chain/provider.ts";
 import { type Coverage, type FetchedFile, gapIn, inOrder, shortHash, whyNotOneChain } from "../history/coverage.ts";
 import { CHAIN_ID, LastingError, WINDOW_BLOCKS } from "../ledger.ts";
+import type { FetchSettings } from "../settings.ts";
 import { fetchedFiles, openFolder, writeFetched } from "./files.ts";
 import { lastOfDay, openClock, readHeader } from "./headers.ts";
 import { type Reading, startWidth } from "./logs.ts";
 import { lineOf, readPayments } from "./payments.ts";
-import type { FetchSettings } from "./settings.ts";
 
 /**
  * Fetches USDC's authorized transfers, from the start block to the newest block that is final on every node, into one file
