@@ -6,7 +6,6 @@ export interface Block extends Header {
   readonly transactions: readonly unknown[];
 }
 
-/** @param rpcUrls in the order in which they are tried */
 export const connectChain = (...rpcUrls: readonly string[]): PublicClient => {
   const nodes = rpcUrls.map((url) => http(url, { timeout: 10_000, retryCount: 0 }));
   return createPublicClient({ transport: fallback(nodes, { retryCount: 0 }) });

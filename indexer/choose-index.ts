@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
 import pg from "pg";
 import type { Header } from "../api/platform/chain/log-answers.ts";
+import { inTransaction } from "../api/platform/db/connection.ts";
 import { expectRows, type History } from "./history/history.ts";
 import { ROWS_VERSION } from "./history/rows.ts";
+import { tryLock } from "./index-lock.ts";
 import { WINDOW_BLOCKS } from "./ledger.ts";
-import { type Deployment, findIndexes, type Queryable } from "./schemas.ts";
+import { type Deployment, falseIfBusy, findIndexes, ponderSchemas, type Queryable } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 
 /** Returns an index's name without its start block: a hash of everything that decides its rows, except the chain. */
@@ -44,3 +46,34 @@ export async function chooseIndex(session: Queryable, index: string, start: Star
   await session.query(`create schema ${pg.escapeIdentifier(schema)}`);
   return { index, schema, startBlock };
 }
+
+/** While a drop waits for a reader, it blocks every later reader. */
+const BRIEFLY = "set local lock_timeout = '2s'";
+
+/** Drops an index. Returns false if an indexer holds it, or another session reads it. */
+export const dropUnlessUsed = (db: pg.Pool, { index, schema }: Deployment): Promise<boolean> =>
+  falseIfBusy(
+    inTransaction(db, async (client) => {
+      if (!(await tryLock(client, index))) return false;
+      await client.query(`${BRIEFLY}; drop schema ${pg.escapeIdentifier(schema)} cascade`);
+      return true;
+    }),
+  );
+
+/**
+ * Drops every index of this database, including one from a Ponder without a launcher, and Ponder's copy of the chain, in one
+ * transaction. Preloaded histories stay.
+ * @returns the dropped schemas
+ * @throws if an indexer holds an index
+ */
+export const dropIndexes = (db: pg.Pool): Promise<readonly string[]> =>
+  inTransaction(db, async (client) => {
+    const indexes = await findIndexes(client);
+    for (const { index, schema } of indexes)
+      if (!(await tryLock(client, index))) throw new Error(`An indexer uses ${schema}. Stop it first.`);
+    const made = new Set([...indexes.map(({ schema }) => schema), ...(await ponderSchemas(client))]);
+    const schemas = [...made, "ponder_sync"];
+    await client.query(BRIEFLY);
+    for (const schema of schemas) await client.query(`drop schema if exists ${pg.escapeIdentifier(schema)} cascade`);
+    return schemas;
+  });

@@ -15,7 +15,6 @@ export const writerName = (schema: string, holder: string): string => `${schema}
 export const IS_HELD = `select from pg_locks join pg_stat_activity using (pid)
   where locktype = 'advisory' and granted and application_name = $1`;
 
-/** A session that holds one index's lock. */
 export interface IndexLock {
   /** The id in the names of this session and of its Ponder's connections. */
   readonly holder: string;
@@ -54,7 +53,7 @@ export const tryLock = (db: Queryable, index: string): Promise<boolean> => tryTo
 
 /**
  * Ends every connection of a Ponder that an earlier holder started, and resolves when they are gone. Such a Ponder cannot
- * open another one, because each connection first checks that its holder still has the lock (child.ts).
+ * open another one, because each connection first checks that its holder still has the lock (ponder.config.ts).
  */
 export async function endWriters({ holder, session }: IndexLock, schema: string): Promise<void> {
   const theirs = `select pg_terminate_backend(pid) from pg_stat_activity

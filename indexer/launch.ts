@@ -4,8 +4,7 @@ import pg from "pg";
 import type { Logger } from "pino";
 import { releaseProblem } from "../api/platform/db/connection.ts";
 import { connectChain, readHead } from "./chain.ts";
-import { chooseIndex, nameOf } from "./choose-index.ts";
-import { dropUnlessUsed } from "./drop.ts";
+import { chooseIndex, dropUnlessUsed, nameOf } from "./choose-index.ts";
 import { expectFit, isFinalOn, readHistory } from "./history/history.ts";
 import { endWriters, type IndexLock, takeLock } from "./index-lock.ts";
 import { LastingError } from "./ledger.ts";
@@ -17,15 +16,12 @@ import { exists, findIndexes } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 import { isAbandoned, isReady, mayBeShown, openToReaders, showIndex } from "./views.ts";
 
-/** The wait between two runs, and between two checks of whether another indexer has released the index. */
 const RETRY_MS = 1_000;
 const READY_POLL_MS = 100;
-/** The wait between two checks of whether a replaced index can be dropped. */
 const DROP_MS = 5_000;
 /** Short, so that an indexer that restarts often also prunes. */
 const FIRST_PRUNE_MS = 60_000;
 const PRUNE_MS = 600_000;
-/** The wait between two steps while there is more to prune. */
 const STEP_MS = 1_000;
 
 interface Launch {
@@ -35,7 +31,6 @@ interface Launch {
   readonly signal: AbortSignal;
 }
 
-/** The reason that a run ended or did not begin. */
 interface Outcome {
   readonly reason?: string;
   /** Another indexer has the index. */

@@ -86,7 +86,6 @@ export interface Movement {
   readonly value: bigint;
 }
 
-/** A movement with its place in the chain. */
 export interface Seen extends Movement {
   readonly authorized: boolean;
   readonly block: bigint;

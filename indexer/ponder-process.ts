@@ -10,10 +10,8 @@ import type { IndexerSettings } from "./settings.ts";
 const CLOSE_MS = 8_000;
 
 export interface PonderPlan {
-  /** The settings with the operators. */
   readonly settings: IndexerSettings;
   readonly deployment: Deployment;
-  /** The preloaded history that the index begins with. */
   readonly history: History | null;
   /** The first block of which USDC's logs are read. */
   readonly readsFrom: number;
@@ -23,7 +21,7 @@ export interface PonderPlan {
 
 /**
  * Ponder sets its statement timeout in the startup message, which poolers such as PgBouncer reject. In `pg`, a URL parameter
- * takes precedence, and an empty timeout is not sent. child.ts sets one after connecting.
+ * takes precedence, and an empty timeout is not sent. ponder.config.ts sets one after connecting.
  */
 function withoutStartupParameters(databaseUrl: string): string {
   const url = new URL(databaseUrl);

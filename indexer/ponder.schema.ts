@@ -34,7 +34,7 @@ const base64Bytes = (t: Builders) =>
 
 /**
  * One row per wallet and UTC day with a transfer, written only on that day, so past rows stay valid for any past window.
- * Days before every window are dropped (src/head.ts).
+ * Days before every window are dropped (src/usdc.ts).
  */
 export const walletDay = onchainTable(
   "wallet_day",

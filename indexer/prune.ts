@@ -45,7 +45,6 @@ async function slowestIndex(db: Queryable) {
   return all.toSorted((a, b) => a.block - b.block)[0];
 }
 
-/** @returns the number of deleted rows */
 async function deleteBelow(db: Queryable, below: number): Promise<number> {
   const unused = (number: string) =>
     `${number} < $2 and not exists (select from ponder_sync.logs l where l.chain_id = gone.chain_id and l.block_number = ${number}`;

@@ -12,27 +12,18 @@ export type Operator = Pick<EscrowContract, "address" | "custody" | "collector" 
 const LEVELS = ["silent", "fatal", "error", "warn", "info", "debug", "trace"] as const;
 const LEVEL = z.enum(LEVELS, { error: "expected silent, fatal, error, warn, info, debug, or trace" });
 const SCOPE = z.enum(SCOPES, { error: "expected selective or full" });
-export const START_BLOCK = whole(0, 999_999_999);
+const START_BLOCK = whole(0, 999_999_999);
 // Once the hash and the start block are appended, the views' name must fit Ponder's 45 characters.
-const SCHEMA = z
-  .string()
-  .regex(
-    /^[a-z][a-z0-9_]{0,23}$/,
-    "expected a PostgreSQL schema name: up to 24 characters from a-z, 0-9, and _, starting with a letter",
-  );
+const NAME = /^[a-z][a-z0-9_]{0,23}$/;
+const SCHEMA = z.string().regex(NAME, "expected a schema name: up to 24 of a-z, 0-9, and _, starting with a letter");
 
 const { name, rpcVariable } = NETWORKS[MAIN_NETWORK];
 const RPC_URL = {
-  [rpcVariable]: nodeList(
-    `the JSON-RPC URL of a ${name} node, or of several, comma-separated; RPC_COPIES sets how often each is listed`,
-  ),
+  [rpcVariable]: nodeList(`the JSON-RPC URLs of ${name} nodes, comma-separated; RPC_COPIES lists each several times`),
 } as Record<RpcVariable, ReturnType<typeof nodeList>>;
 
 const ENVIRONMENT = z.object({
-  DATABASE_URL: url("a PostgreSQL URL, like postgres://indexer:secret@localhost:5432/trust", [
-    "postgres:",
-    "postgresql:",
-  ]),
+  DATABASE_URL: url("a PostgreSQL URL, like postgres://user:password@host/trust", ["postgres:", "postgresql:"]),
   MAIN_NETWORK: z.enum(MAIN_NETWORK_KEYS, { error: `expected ${MAIN_NETWORK_KEYS.join(" or ")}` }).optional(),
   ...RPC_URL,
   // Ponder starts each listed URL at 20 requests per second. Listing the same URL n times gives n times that.

@@ -6,7 +6,6 @@ import { type Deployment, exists, falseIfBusy, findIndexes, type Queryable } fro
 // The views that show one index. Ponder's own views (--views-schema) would switch at each start, before the index has read the
 // newest blocks.
 
-/** Returns the schema whose rows the views show, or null. */
 export async function shownSchema(db: Queryable, viewsSchema: string): Promise<string | null> {
   const { rows } = await db.query<{ schema: string }>(
     "select table_schema as schema from information_schema.view_table_usage where view_schema = $1 and view_name = 'head'",

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { dropIndexes } from "../indexer/drop.ts";
+import { dropIndexes } from "../indexer/choose-index.ts";
 import { isBusy } from "../indexer/schemas.ts";
 import { parseSettings } from "../indexer/settings.ts";
 

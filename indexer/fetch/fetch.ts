@@ -39,12 +39,7 @@ function expectOneChain(files: readonly FetchedFile[]): void {
   if (wrong !== null) throw new LastingError(wrong);
 }
 
-interface Run {
-  readonly folder: string;
-  readonly reading: Reading;
-  /** The newest block that is final on every node. */
-  readonly end: Header;
-}
+type Run = Readonly<{ folder: string; reading: Reading; end: Header }>;
 
 /** Fetches the first UTC day of these blocks. */
 async function fetchDay({ folder, reading, end }: Run, gap: Blocks): Promise<FetchedFile> {

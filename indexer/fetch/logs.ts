@@ -2,7 +2,6 @@ import type { LogFilter } from "../../api/platform/chain/log-answers.ts";
 import { askLogs, type Blocks, type Log } from "../../api/platform/chain/log-answers.ts";
 import { type Provider, TooMuchError } from "../../api/platform/chain/provider.ts";
 
-/** The wanted number of logs per response. */
 const WANTED_LOGS = 8_000;
 const FIRST_BLOCKS = 500;
 const MOST_BLOCKS = 10_000;

@@ -56,6 +56,5 @@ async function transfersOf(provider: Provider, used: readonly Log[]): Promise<re
 
 const addressIn = (topic = ""): string => `0x${topic.slice(26)}`;
 
-/** Formats an authorized transfer as a line of a CSV file. */
 export const lineOf = ({ block, transaction, index, topics, data }: Log, time: number): string =>
   `${block},${time},${transaction},${index},${addressIn(topics[1])},${addressIn(topics[2])},${BigInt(data)},true\n`;

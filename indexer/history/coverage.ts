@@ -2,7 +2,6 @@ import { basename } from "node:path";
 
 /** The blocks that a fetched file covers. The file's name has them, because blocks without a transfer leave no line. */
 export interface Coverage {
-  /** The UTC day of its blocks. */
   readonly day: string;
   readonly firstBlock: number;
   readonly lastBlock: number;

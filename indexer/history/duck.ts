@@ -48,7 +48,6 @@ export async function openDuck(folder: string): Promise<Duck> {
   };
 }
 
-/** Quotes a text as an SQL literal. */
 export const quote = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 /** Returns an error's message in one line, without the advice and settings that DuckDB adds. */

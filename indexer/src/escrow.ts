@@ -3,9 +3,8 @@ import { escrowContract, escrowOpen, escrowPayment } from "ponder:schema";
 import type { Address, Hex } from "../../api/platform/wallet.ts";
 import { CUSTODIES, ESCROWS } from "../environment.ts";
 import { lower } from "../ledger.ts";
-import { awaitMoney, isOperator } from "./collected.ts";
 import { noteOutcome } from "./escrow-record.ts";
-import { recordHold, recordRelease } from "./movements.ts";
+import { awaitMoney, isOperator, recordHold, recordRelease } from "./movements.ts";
 
 type Database = Context["db"];
 

@@ -1,7 +1,7 @@
 import type { Context } from "ponder:registry";
 import { paid, pair, walletDay } from "ponder:schema";
-import type { Hex } from "../../api/platform/wallet.ts";
-import { FIRST_BLOCK, OWN_ADDRESSES, SCOPE, START_BLOCK } from "../environment.ts";
+import type { Address, Hex } from "../../api/platform/wallet.ts";
+import { COLLECTORS, FIRST_BLOCK, OWN_ADDRESSES, SCOPE, START_BLOCK } from "../environment.ts";
 import {
   dayOf,
   isBetweenOthers,
@@ -11,7 +11,6 @@ import {
   type Seen,
   withAge,
 } from "../ledger.ts";
-import { isMoneyOfHold } from "./collected.ts";
 import { noteFunder, recordPayment } from "./payments.ts";
 
 // Use only find, insert, and update: raw SQL in a handler empties Ponder's row cache and makes a backfill three times slower.
@@ -91,6 +90,31 @@ async function addToDays(db: Database, seen: Seen, touch: Touch): Promise<void> 
         lastAt: Math.max(row.lastAt, lastAt),
       }));
   }
+}
+
+// All operators share base/commerce-payments' collector. `Held` records our holds, and precedes the money in the same
+// transaction. That transfer to the collector must not count as a second payment.
+
+type Transfer = Pick<Seen, "from" | "to" | "value" | "transaction">;
+
+/** Ponder commits only whole blocks, so memory suffices. */
+let awaited: Transfer | null = null;
+
+/** Whether a contract is an operator, which pays fees immediately and whose payers' money goes to the collector. */
+export const isOperator = (contract: Address): boolean => COLLECTORS.has(contract);
+
+/** Records that the next transfer is the money of this hold, if the contract is an operator. */
+export function awaitMoney(contract: Address, hold: Omit<Transfer, "to">): void {
+  const to = COLLECTORS.get(contract);
+  awaited = to === undefined ? null : { ...hold, to };
+}
+
+/** Whether an authorized transfer is the money of the hold before it. */
+function isMoneyOfHold({ from, to, value, transaction }: Transfer): boolean {
+  if (awaited === null || awaited.transaction !== transaction) return false;
+  if (awaited.from !== from || awaited.to !== to || awaited.value !== value) return false;
+  awaited = null;
+  return true;
 }
 
 const metDayOf = (seen: Seen): number | null => (SCOPE === "full" ? null : meetingDayOf(seen));

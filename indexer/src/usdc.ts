@@ -1,9 +1,10 @@
 import { type Context, ponder } from "ponder:registry";
-import { sql } from "ponder";
+import { head, walletDay } from "ponder:schema";
+import { lt, sql } from "ponder";
 import { TRANSFER_TOPIC } from "../../api/platform/chain/log-answers.ts";
 import type { Address, Hex } from "../../api/platform/wallet.ts";
 import { HISTORY_ID, HISTORY_SCHEMA, SCHEMA, SCOPE } from "../environment.ts";
-import { directTerms, lower } from "../ledger.ts";
+import { dayOf, directTerms, KEPT_DAYS, lower } from "../ledger.ts";
 import { recordTransfer } from "./movements.ts";
 
 ponder.on("Usdc:setup", async ({ context }) => {
@@ -87,3 +88,16 @@ if (SCOPE === "selective") {
     await recordTransfer(db, { ...movement, authorized, ...placed(event) });
   });
 }
+
+ponder.on("Head:block", async ({ event: { block }, context: { db } }) => {
+  const row = { block: Number(block.number), at: Number(block.timestamp) };
+  const before = await db.find(head, { id: 0 });
+  await db
+    .insert(head)
+    .values({ id: 0, ...row })
+    .onConflictDoUpdate(row);
+  const today = dayOf(block.timestamp);
+  // Once a day, because raw SQL empties Ponder's row cache.
+  if (before === null || dayOf(BigInt(before.at)) === today) return;
+  await db.sql.delete(walletDay).where(lt(walletDay.day, today - KEPT_DAYS));
+});

@@ -1,7 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { chooseIndex, nameOf } from "../../indexer/choose-index.ts";
-import { dropIndexes, dropUnlessUsed } from "../../indexer/drop.ts";
+import { chooseIndex, dropIndexes, dropUnlessUsed, nameOf } from "../../indexer/choose-index.ts";
 import { endWriters, sessionName, takeLock } from "../../indexer/index-lock.ts";
 import { findIndexes, isBusy } from "../../indexer/schemas.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
