@@ -34,7 +34,7 @@ edit() {
 
 servers=$(sed -n 's/^server \([^ ;]*\).*/\1/p' "$upstream")
 if [ "$(echo "$servers" | wc -w)" -lt 2 ]; then
-  echo "$upstream names fewer than two servers: nothing would serve while one restarts." >&2
+  echo "$upstream names fewer than two servers, so none would serve while one restarts." >&2
   exit 1
 fi
 for server in $servers; do

@@ -97,7 +97,7 @@ const files = (paths: readonly string[]): readonly string[] =>
     .flatMap((path) =>
       /\.\w+$/.test(path) || path.includes("*")
         ? globSync(path, { cwd: ROOT })
-        : globSync(`${path}/**/*.{ts,tsx,mjs,js,sol,sql,py,md,yml,yaml}`, { cwd: ROOT }),
+        : globSync(`${path}/**/*.{ts,tsx,mjs,js,sol,sql,py,md,sh,yml,yaml}`, { cwd: ROOT }),
     )
     .filter((file) => !/(^|\/)(node_modules|dist|generated|out|vectors|\.[\w-]+)\//.test(file))
     .filter((file) => file !== "scripts/english.ts")
