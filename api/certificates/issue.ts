@@ -51,7 +51,7 @@ export function issue(kind: Kind, sale: Sale<unknown>, now: Date): Certificate {
   };
 }
 
-/** Returns the certificate response (SPEC.md): what the payer receives, and the stable part of the public record. */
+/** Returns the certificate response (SPEC.md): the payer's copy, and the stable part of the public record. */
 export function certificateDocument(certificate: Certificate, baseUrl: string) {
   const { id, product, result, level, checks, detected, wallet, issuedAt, settlement } = certificate;
   return {

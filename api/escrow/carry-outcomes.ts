@@ -57,7 +57,7 @@ export function createCarrying(parts: CarryingParts): Carrying {
   };
 }
 
-/** Takes one step of a task: sends what is missing, or finds what ended the hold. Failed reads are repeated. */
+/** Takes one step of a task: sends the missing transaction, or finds the event that ended the hold. Retries failed reads. */
 async function settle(parts: CarryingParts, task: Task): Promise<void> {
   const { payment, decision } = task;
   try {
@@ -145,7 +145,7 @@ export interface Notices {
   ended(payment: Hex, unwanted: AbortSignal): Promise<HoldEnd | null>;
 }
 
-/** Returns the same store, and notices of what it stores. */
+/** Wraps the store so that other parts can wait for its decisions and outcomes. */
 export function withNotices(store: EscrowStore): { readonly store: EscrowStore; readonly notices: Notices } {
   const stored = new EventEmitter<Record<string, [outcome?: HoldEnd]>>().setMaxListeners(0);
   const notifying: EscrowStore = {

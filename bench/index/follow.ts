@@ -4,11 +4,11 @@ import { bytesOf, inIndexWorld, type World } from "./world.ts";
 
 /** USDC on Base at 10 million transfers per day is 116 per second, with a block every two seconds. */
 const [PER_BLOCK, SECONDS_PER_BLOCK] = [230, 2];
-/** A million a day. */
+/** One million payments per day. */
 const PAYMENTS_PER_BLOCK = 23;
 const MANY = 120;
 /** Fewer blocks than Ponder's finality depth, so that it stays live. */
-const AT_ONCE = 20;
+const BATCH = 20;
 
 /**
  * Compares Ponder with a bare loader of the same transfers, and then measures it while it follows the chain, restarts, and
@@ -34,7 +34,7 @@ export function follow(transfers: number, minutes: number): Promise<readonly Fig
     const [rows, copy] = [await bytesOf(world.db, "^live_"), await bytesOf(world.db, "^ponder_sync$")];
     const each = first * PER_BLOCK;
     let live = 0;
-    for (let block = 0; block < MANY; block += AT_ONCE) live += await seconds(() => grow(AT_ONCE));
+    for (let block = 0; block < MANY; block += BATCH) live += await seconds(() => grow(BATCH));
     const [, again] = await restart(world);
     await stop();
     await grow(missed);

@@ -91,7 +91,7 @@ export interface Presentation {
 export interface RetryTests {
   /** Opens a session after its entry has settled. */
   start(sale: Sale<Started>): Promise<Completion>;
-  /** Records that the answer to the start, with its token, is about to be sent to a client, who may be a stranger. */
+  /** Records the address that is about to get the start's answer with the session's token. It may be a stranger's. */
   beforeResult(entry: PaymentKey, client: string): Promise<void>;
   /** Completes an order that has settled. */
   order(sale: Sale<LossyInput>): Promise<Completion>;

@@ -144,7 +144,7 @@ function startingWith({
   };
 }
 
-/** Creates the route that returns a session's verdict, or what is missing. */
+/** Creates the route that returns a session's verdict, or the remaining steps. */
 export function resultRoute<Found>(test: SessionTest<Found>): Route {
   const { kind, mode } = test;
   return {

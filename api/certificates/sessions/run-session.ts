@@ -79,7 +79,7 @@ export interface Asking {
 export interface BehavioralTests {
   /** Opens a session after its entry has settled. */
   start(kind: BaitedKind, sale: Sale<Started>): Promise<Completion>;
-  /** Records that the answer to the start, with its token, is about to be sent to a client, who may be a stranger. */
+  /** Records the address that is about to get the start's answer with the session's token. It may be a stranger's. */
   beforeResult(kind: BaitedKind, entry: PaymentKey, client: string): Promise<void>;
   /** Completes a control that has settled. */
   order(kind: BaitedKind, sale: Sale<OrderInput>): Promise<Completion>;

@@ -14,7 +14,7 @@ export type Challenge = "control" | "bait";
 
 /**
  * How a call found its session: by the session's token, or only by the wallet. Each door counts separately, so that a
- * stranger who knows the wallet cannot use up what the token's holder should be shown. Signing an order offered at the
+ * stranger who knows the wallet cannot use up the orders meant for the token's holder. Signing an order offered at the
  * wallet's door is not a FAIL of a wallet that uses a token, because a stranger could present that order to the
  * wallet's agent as the stranger's own.
  */

@@ -93,7 +93,7 @@ const measure = (bytes: Uint8Array): Measure => ({
 export type WindowRefusal = "window_unsigned" | "no_window" | "wrong_window" | "unbound";
 
 /**
- * Returns what the payer of a delivery may contest, or null for nothing. The window is in the terms on the chain, so no
+ * Returns the contest that a delivery's payer may open, or null. The window is in the terms on the chain, so no
  * version of a delivery gets around it, and the salt proves the conditions, so only those that were paid for can be
  * forwarded.
  */

@@ -111,7 +111,7 @@ const GROUNDS = [
   },
 ];
 
-/** Returns what a buyer can contest, when, and with which outcomes. */
+/** Describes contests: their grounds, their window, and their outcomes. */
 export const contestPolicy = (baseUrl: string) => ({
   url: `${baseUrl}${CONTEST_PATH}`,
   method: "POST" as const,
