@@ -8,7 +8,6 @@ import { BAITED_PRODUCTS } from "../../../api/certificates/products.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createActivityIndex } from "../../../api/platform/index/activity.ts";
 import { DOCS_PAGES } from "../../../api/site/docs-pages.ts";
-import { buildWheel } from "../../../scripts/packages.ts";
 import {
   type CodeOfPage,
   codeOn,
@@ -26,6 +25,7 @@ import { folderForFile, forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { installNext, nextCommands } from "../../support/packages/next.ts";
 import { startRegistry } from "../../support/packages/registry.ts";
+import { pipEnvironment } from "../../support/packages/wheels.ts";
 import { EXAM_KEY, lineFor } from "../../support/sellers/buying.ts";
 import { openShop } from "../../support/sellers/shop.ts";
 import { freshDatabase } from "../../support/service/database.ts";
@@ -35,8 +35,7 @@ import { waitUntil } from "../../support/wait-until.ts";
 // Takes the documentation's programs from their pages and runs them as a reader would: with the commands printed below
 // each, in an empty folder, against the real service and its index.
 
-const hasPython = await buildWheel();
-if (!hasPython) console.log("The Python programs were not run: Python 3.10 or its package index cannot be had.");
+const pip = await pipEnvironment();
 const registry = await forFile(startRegistry());
 const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
 const [escrow, operator] = [await deployEscrow(chain), await deployOperator(chain)];
@@ -81,31 +80,35 @@ async function newPayer(): Promise<{ readonly PAYER_PRIVATE_KEY: `0x${string}` }
   return { PAYER_PRIVATE_KEY };
 }
 
-const ofPip = Object.entries(process.env).filter((entry): entry is [string, string] => entry[0].startsWith("PIP_"));
 const cache = await folderForFile("docs-cache-");
 const folders = new Map<string, Promise<Reader>>();
 
-/** One folder for all programs with the same packages. The first program installs them. */
-function folderFor({ text }: PageCode): Promise<Reader> {
-  const packages = text.split("\n").slice(0, -1).join("\n");
-  const known = folders.get(packages) ?? newFolder();
-  folders.set(packages, known);
-  return known;
+/** One folder for all programs with the same packages. Only the first program runs the lines that install them. */
+async function readyFor(id: string): Promise<{ readonly reader: Reader; readonly commands: PageCode }> {
+  const commands = block(`${id}-run`);
+  const lines = commands.text.split("\n");
+  const packages = lines.slice(0, -1).join("\n");
+  const known = folders.get(packages);
+  const folder = known ?? newFolder();
+  folders.set(packages, folder);
+  const activate = packages.includes(".venv/bin/activate") ? ". .venv/bin/activate\n" : "";
+  const text = known === undefined ? commands.text : activate + lines.at(-1);
+  return { reader: await folder, commands: { ...commands, text } };
 }
 
 async function newFolder(): Promise<Reader> {
   const home = await folderForFile("docs-code-");
-  return { home, env: { PIP_CACHE_DIR: cache, ...Object.fromEntries(ofPip), ...registry.environment(cache) } };
+  return { home, env: { ...pip, ...registry.environment(cache) } };
 }
 
-const printed = (id: string, values: Printed["values"] = {}): Printed => ({
-  code: block(id),
-  commands: block(`${id}-run`),
-  values,
-});
+async function ran(id: string, values: Printed["values"] = {}, env: Reader["env"] = {}): Promise<string> {
+  const { reader, commands } = await readyFor(id);
+  return runAsPrinted({ ...reader, env: { ...reader.env, ...env } }, { code: block(id), commands, values });
+}
 
-async function ran(id: string, values?: Printed["values"]): Promise<string> {
-  return runAsPrinted(await folderFor(block(`${id}-run`)), printed(id, values));
+async function served(id: string, values: NonNullable<Printed["values"]>): Promise<string> {
+  const { reader, commands } = await readyFor(id);
+  return serveAsPrinted(reader, { code: block(id), commands, values });
 }
 
 /** The result of the payer's newest session of a test. */
@@ -144,9 +147,7 @@ async function retried(id: string): Promise<void> {
 }
 
 const sold = (shop: string, buyer: string, expected: RegExp): Promise<void> =>
-  soldAt(buyer, expected, async (values) =>
-    serveAsPrinted(await folderFor(block(`${shop}-run`)), printed(shop, values)),
-  );
+  soldAt(buyer, expected, (values) => served(shop, values));
 
 /** Expects a merchant's shop to return a 402 to an unpaid request and to sell to a buyer's program. */
 async function soldAt(
@@ -158,9 +159,7 @@ async function soldAt(
   await chain.setBalance(privateKeyToAccount(merchant).address, 10n ** 18n);
   const origin = await serve({ MERCHANT_PRIVATE_KEY: merchant, BASE_RPC_URL: chain.rpcUrl });
   expect((await fetch(`${origin}/haiku`, { method: "POST" })).status).toBe(402);
-  const reader = await folderFor(block(`${buyer}-run`));
-  const env = { ...reader.env, SHOP_URL: `${origin}/haiku` };
-  expect(await runAsPrinted({ ...reader, env }, printed(buyer, await newPayer()))).toMatch(expected);
+  expect(await ran(buyer, await newPayer(), { SHOP_URL: `${origin}/haiku` })).toMatch(expected);
 }
 
 async function scored(id: string): Promise<string> {
@@ -191,7 +190,7 @@ async function certified(): Promise<string> {
 
 /** Runs commands that need the files in another block's folder. */
 async function inFolderOf(id: string, commands: PageCode): Promise<string> {
-  return inShell(await folderFor(block(`${id}-run`)), commands);
+  return inShell((await readyFor(id)).reader, commands);
 }
 
 const RELEASED_PY = /\{'haiku': 'An old silent pond'\} release\n$/;
@@ -249,13 +248,17 @@ const NODE_RUNS: Readonly<Record<string, () => Promise<void>>> = {
   "local-facilitator passing-shop": async () => {
     const FACILITATOR_PRIVATE_KEY = generatePrivateKey();
     await chain.setBalance(privateKeyToAccount(FACILITATOR_PRIVATE_KEY).address, 10n ** 18n);
-    const { text, ...rest } = block("local-facilitator-run");
-    const commands = { ...rest, text: text.replace("http://127.0.0.1:8545", chain.rpcUrl) };
-    const own = { code: block("local-facilitator"), commands, values: { FACILITATOR_PRIVATE_KEY } };
-    const FACILITATOR_URL = await serveAsPrinted(await folderFor(block("local-facilitator-run")), own);
-    const values = { FACILITATOR_URL, PAY_TO: privateKeyToAddress(generatePrivateKey()) };
-    const shop = await folderFor(block("passing-shop-run"));
-    const origin = await serveAsPrinted(shop, printed("passing-shop", values));
+    const { reader, commands } = await readyFor("local-facilitator");
+    const text = commands.text.replace("http://127.0.0.1:8545", chain.rpcUrl);
+    const FACILITATOR_URL = await serveAsPrinted(reader, {
+      code: block("local-facilitator"),
+      commands: { ...commands, text },
+      values: { FACILITATOR_PRIVATE_KEY },
+    });
+    const origin = await served("passing-shop", {
+      FACILITATOR_URL,
+      PAY_TO: privateKeyToAddress(generatePrivateKey()),
+    });
     expect(await checked(`${origin}/haiku`)).toMatch(/^Level full\./m);
   },
   "seller-check": async () => {
@@ -268,7 +271,7 @@ const NODE_RUNS: Readonly<Record<string, () => Promise<void>>> = {
   "verdict check-verdict": async () => {
     expect(await ran("verdict", await newPayer())).toMatch(/^release\n$/m);
     expect(await inFolderOf("verdict", block("check-verdict"))).toMatch(/^valid\n/m);
-    const { home } = await folderFor(block("verdict-run"));
+    const { home } = (await readyFor("verdict")).reader;
     const { verdict_url: page } = JSON.parse(await readFile(join(home, "verdict.json"), "utf8"));
     expect(await inShell(await newFolder(), (await codeOn(page)).block("verify"))).toMatch(/^valid\n/m);
   },
@@ -438,7 +441,7 @@ test.for(Object.keys(NODE_RUNS))("The code of %s works as its page describes", {
   NODE_RUNS[ids]?.(),
 );
 
-test.skipIf(!hasPython).for(Object.keys(PYTHON_RUNS))(
+test.skipIf(pip === null).for(Object.keys(PYTHON_RUNS))(
   "The Python code of %s works as its page describes",
   { timeout: 300_000 },
   async (ids) => PYTHON_RUNS[ids]?.(),

@@ -6,7 +6,6 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { generatePrivateKey } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
-import { buildWheel } from "../../../scripts/packages.ts";
 import {
   codeOn,
   inShell,
@@ -21,6 +20,7 @@ import { folderForFile, forFile } from "../../support/for-file.ts";
 import { newClient } from "../../support/packages/mcp.ts";
 import { installNext, nextCommands } from "../../support/packages/next.ts";
 import { startRegistry } from "../../support/packages/registry.ts";
+import { pipEnvironment } from "../../support/packages/wheels.ts";
 import {
   expectGate,
   FAILED,
@@ -44,9 +44,6 @@ const env = { FACILITATOR_URL: scene.facilitatorUrl, PAY_TO: SHOP };
 const reader: Reader = { home, env: { ...env, ...registry.environment(home) } };
 const { blocks, block } = await codeOn(`${service.url}/integrations`);
 const page = await (await fetch(`${service.url}/integrations`, { headers: { accept: "text/html" } })).text();
-const ofPip = Object.fromEntries(
-  Object.entries(process.env).filter((entry): entry is [string, string] => entry[0].startsWith("PIP_")),
-);
 
 const withoutService = (code: PageCode): PageCode => ({
   ...code,
@@ -64,13 +61,13 @@ test.each(["hono", "express"])("The %s shop sells only to verified agents", { ti
   await expectGate(scene, await shopOf(block(id)), await shopOf(withoutService(block(id))));
 });
 
-const hasPython = await buildWheel();
+const pip = await pipEnvironment();
 
-test.skipIf(!hasPython).each(["fastapi", "flask"])(
+test.skipIf(pip === null).each(["fastapi", "flask"])(
   "The %s shop sells only to verified agents",
   { timeout: 300_000 },
   async (id) => {
-    const shop: Reader = { home: await folderForFile(`integrations-${id}-`), env: { ...reader.env, ...ofPip } };
+    const shop: Reader = { home: await folderForFile(`integrations-${id}-`), env: { ...reader.env, ...pip } };
     const origin = await serveAsPrinted(shop, printed(id));
     const post = async (headers: Record<string, string>) =>
       (await fetch(`${origin}/paid/haiku`, { method: "POST", headers })).status;
@@ -152,10 +149,10 @@ test("The AI SDK gets the tools", { timeout: 300_000 }, async ({ skip }) => {
   expect(await runAsPrinted({ ...reader, home }, { code: block("agent-tools"), commands, values })).toMatch(ALL_TOOLS);
 });
 
-test.skipIf(!hasPython)("LangChain gets the tools", { timeout: 300_000 }, async () => {
+test.skipIf(pip === null)("LangChain gets the tools", { timeout: 300_000 }, async () => {
   const home = await folderForFile("integrations-langchain-");
   const printedTools = { code: block("agent-tools-py"), commands: block("agent-tools-py-run"), values };
-  expect(await runAsPrinted({ home, env: { ...reader.env, ...ofPip } }, printedTools)).toMatch(ALL_TOOLS);
+  expect(await runAsPrinted({ home, env: { ...reader.env, ...pip } }, printedTools)).toMatch(ALL_TOOLS);
 });
 
 test.each(["action-verify", "action-certify"])("The workflow %s passes only inputs that the action has", async (id) => {

@@ -6,21 +6,20 @@ import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { buildWheel } from "../../../scripts/packages.ts";
 import { inShell, save } from "../../support/browser/page-code.ts";
 import { startSaleScene } from "../../support/escrow/sale.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 import { endOf, pythonServer } from "../../support/packages/python.ts";
+import { pipEnvironment } from "../../support/packages/wheels.ts";
 import { serveFacilitator } from "../../support/sellers/stock-facilitator.ts";
 import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 
 // Follows the README in an empty folder against a running service.
 
-const isBuilt = await buildWheel();
-if (!isBuilt) console.log("The Python README was not tested: Python 3.10 or its package index cannot be had.");
+const pip = await pipEnvironment();
 
-describe.skipIf(!isBuilt)("the README of the Python package", async () => {
-  if (!isBuilt) return;
+describe.skipIf(pip === null)("the README of the Python package", async () => {
+  if (pip === null) return;
   const scene = await forFile(startSaleScene());
   const { service, chain } = scene;
   const facilitator = await forFile(serveFacilitator(chain));
@@ -30,11 +29,7 @@ describe.skipIf(!isBuilt)("the README of the Python package", async () => {
     .replaceAll("http://localhost:4020", service.url)
     .replaceAll("http://127.0.0.1:8545", chain.rpcUrl)
     .replaceAll(/\b3000\b/g, String(port));
-  // The package index of this machine's pip.
-  const ofPip = Object.entries(process.env).flatMap(([name, value]) =>
-    name.startsWith("PIP_") && value !== undefined ? [[name, value] as const] : [],
-  );
-  const reader = { home, env: Object.fromEntries(ofPip) };
+  const reader = { home, env: pip };
   const shell = (line: string) => inShell(reader, { id: "command", caption: "command", text: line });
   const indented = [...text.matchAll(/^ {4}(.+)$/gm)].map(([, line = ""]) => line);
   const python = { folder: home, python: join(home, ".venv", "bin", "python") };

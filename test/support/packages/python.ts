@@ -1,16 +1,15 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { WHEEL } from "../../../api/platform/packages.ts";
 import { TARBALLS } from "../../../api/site/packages/tarballs.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { buildWheel, isIndexMissing, recentPython } from "../../../scripts/packages.ts";
+import { recentPython } from "../../../scripts/packages.ts";
 import { folderForFile, forFile } from "../for-file.ts";
 import { waitUntil } from "../wait-until.ts";
+import { pipEnvironment } from "./wheels.ts";
 
-const CONSTRAINTS = fileURLToPath(new URL("../../../packages/python/constraints.txt", import.meta.url));
 const call = promisify(execFile);
 
 /** The exit code and the output of a program. */
@@ -32,29 +31,20 @@ export interface PythonHome {
   readonly run: (args: readonly string[], env?: Readonly<Record<string, string>>) => Promise<Ended>;
 }
 
-/**
- * Installs the service's wheel with these extras, and other packages, into a new virtual environment. Returns null and
- * prints a line if Python 3.10, its `venv`, or the package index is missing.
- */
+/** Installs the service's wheel with these extras, and other packages, into a new virtual environment; null without pip. */
 export async function pythonHome(
   extras: readonly string[] = [],
   others: readonly string[] = [],
 ): Promise<PythonHome | null> {
+  const pip = await pipEnvironment();
   const interpreter = await recentPython();
-  if (interpreter === null) return skipped("Python 3.10 or newer with venv is not installed");
-  if (!(await buildWheel())) return skipped("the wheel cannot be built without the package index");
+  if (pip === null || interpreter === null) return null;
   const folder = await folderForFile("python-");
   const bin = (name: string) => join(folder, "venv", "bin", name);
-  try {
-    await call(interpreter, ["-m", "venv", join(folder, "venv")]);
-    const pip = (...args: string[]) => call(bin("pip"), ["--quiet", "--disable-pip-version-check", ...args]);
-    const wheel = join(TARBALLS, WHEEL);
-    const named = extras.length === 0 ? wheel : `${wheel}[${extras.join()}]`;
-    await pip("install", "--constraint", CONSTRAINTS, named, ...others);
-  } catch (error) {
-    if (!isIndexMissing(error)) throw error;
-    return skipped("the package index cannot be reached");
-  }
+  await call(interpreter, ["-m", "venv", join(folder, "venv")]);
+  const wheel = join(TARBALLS, WHEEL);
+  const named = extras.length === 0 ? wheel : `${wheel}[${extras.join()}]`;
+  await call(bin("pip"), ["install", "--quiet", named, ...others], { env: { ...process.env, ...pip } });
   const python = bin("python");
   return {
     folder,
@@ -77,11 +67,6 @@ export async function endOf(
     if (typeof code !== "number") throw error;
     return { code, stdout, stderr };
   }
-}
-
-function skipped(why: string): null {
-  console.log(`The Python package was not tested: ${why}.`);
-  return null;
 }
 
 /** A Python program that serves on a port, which is its first argument. */
