@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { freePort } from "../../scripts/embedded/ports.ts";
-import { type Postgres, startPostgres } from "../../scripts/embedded/postgres.ts";
+import { grantRoles, type Postgres, startPostgres } from "../../scripts/embedded/postgres.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
+import { migrate } from "../../scripts/migrate.ts";
 import {
   type ChainPlan,
   type GeneratedChain,
@@ -49,6 +50,8 @@ export async function inIndexWorld<T>(plan: WorldPlan, work: (world: World) => P
     ...{ directory: join(folder, "postgres"), port: await freePort() },
     settings: ["shared_buffers=512MB", "max_wal_size=4GB"],
   });
+  await migrate(postgres.ownerUrl);
+  await grantRoles(postgres.ownerUrl);
   const db = new pg.Pool({ connectionString: postgres.ownerUrl, max: 2 });
   db.on("error", () => undefined);
   const chain = generateChain(plan);
@@ -59,7 +62,7 @@ export async function inIndexWorld<T>(plan: WorldPlan, work: (world: World) => P
   });
   const [, rpcUrl = ""] = node.lines.at(-1)?.split(" ") ?? [];
   const env = {
-    ...{ DATABASE_URL: postgres.ownerUrl, BASE_RPC_URL: rpcUrl, PAY_TO_ADDRESS: SERVICE, START_BLOCK: "1" },
+    ...{ DATABASE_URL: postgres.indexerUrl, BASE_RPC_URL: rpcUrl, PAY_TO_ADDRESS: SERVICE, START_BLOCK: "1" },
     ...{ INDEX_SCOPE: plan.scope, INDEX_VIEWS_SCHEMA: "live", INDEX_HISTORY: plan.history ?? "" },
     // As many requests per second as the node accepts.
     ...{ RPC_COPIES: "25", POLL_MS: "250" },

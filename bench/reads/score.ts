@@ -5,8 +5,6 @@ import type { Address } from "../../api/platform/wallet.ts";
 import { createScoreIndex } from "../../api/score/index-store.ts";
 import { createScores } from "../../api/score/read-scores.ts";
 import { createScoreCertificates, createScoreExams } from "../../api/score/store.ts";
-import { grantRoles } from "../../scripts/embedded/postgres.ts";
-import { migrate } from "../../scripts/migrate.ts";
 import { walletAt, walletCount } from "../../test/support/indexer/generated-chain.ts";
 import { fileOf } from "../index/preload.ts";
 import { historyOf, inIndexWorld, type World } from "../index/world.ts";
@@ -79,9 +77,6 @@ interface Loaded {
 
 const withLoaded = <T>(transfers: number, work: (loaded: Loaded) => Promise<T>): Promise<T> =>
   inIndexWorld(historyOf(transfers), async (world) => {
-    // Create the role first, so that the indexer can let it read the views.
-    await migrate(world.postgres.ownerUrl);
-    await grantRoles(world.postgres.ownerUrl);
     await runProgram("scripts/index-preload.ts", world.env, [await fileOf(world)]);
     await world.start();
     await world.caughtUp();
