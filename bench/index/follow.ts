@@ -79,8 +79,10 @@ async function restart({ start, stop, grow, ready, caughtUp }: World): Promise<r
   return [readyAfter, elapsed()];
 }
 
-async function bareLoader({ env, db }: World, lastBlock: number): Promise<number> {
-  const program = await startProgram("bench/index/peer.ts", { ...env, LAST_BLOCK: String(lastBlock) });
+async function bareLoader({ env, db, postgres }: World, lastBlock: number): Promise<number> {
+  const program = await startProgram("bench/index/peer.ts", {
+    ...{ ...env, DATABASE_URL: postgres.ownerUrl, LAST_BLOCK: String(lastBlock) },
+  });
   const [, perSecond] = program.lines.at(-1)?.split(" ") ?? [];
   await stopProgram(program);
   await db.query("drop table bare");
