@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, expect, test } from "vitest";
@@ -18,10 +18,24 @@ const run = promisify(execFile);
 const folder = await folderForFile("trust-image-test-");
 
 let image: BuiltImage;
+/** The service's folder in the image. */
+const app = join(folder, "files", "app");
 
 beforeAll(async () => {
   image = await buildImage(join(folder, "one"));
+  const layout = join(folder, "layout");
+  mkdirSync(layout);
+  await run("tar", ["-xf", image.archive, "-C", layout]);
+  mkdirSync(join(folder, "files"));
+  for (const { digest } of manifestIn(layout).layers)
+    await run("tar", ["-xzf", blobIn(layout, digest), "-C", join(folder, "files"), "--no-same-owner"]);
+  await run("chmod", ["-R", "a-w", app]);
+  chmodSync(folder, 0o755);
 }, 300_000);
+
+const blobIn = (layout: string, digest: string) => join(layout, "blobs", digest.replace(":", "/"));
+const manifestIn = (layout: string): { readonly layers: readonly { readonly digest: string }[] } =>
+  JSON.parse(readFileSync(blobIn(layout, image.digest), "utf8"));
 
 test("A second build of the same commit has the same bytes", async () => {
   const second = await buildImage(join(folder, "two"));
@@ -49,6 +63,26 @@ test("The bill of materials lists the runtime dependencies with versions and has
       expect(hashes).toEqual([{ alg: "SHA-256", content: expect.stringMatching(/^\w{64}$/) }]);
 });
 
+/** Each program names a missing setting or prints its usage, which shows that all of its imports are present. */
+test.each([
+  ["index-fetch", "Usage: npm run index:fetch"],
+  ["index-preload", "Usage: npm run index:preload"],
+  ["index-drop", "DATABASE_URL is missing"],
+  ["reconcile", "Nothing is running in"],
+  ["witness", "WITNESS_NAME is missing"],
+  ["keys", "Usage: npm run keys"],
+  ["doctor", "FAIL environment: DATABASE_URL is missing"],
+  ["smoke", "Usage: npm run smoke"],
+  ["installation-change", "Usage: npm run installation:change"],
+  ["arbiter-correct", "Usage: npm run arbiter:correct"],
+  ["exam-correct", "Usage: npm run exam:correct"],
+])("From the image's files, without development packages, %s starts as an unprivileged user", async (name, output) => {
+  const notRoot = process.getuid?.() === 0 ? { uid: 65_532, gid: 65_532 } : {};
+  const started = run(process.execPath, [`scripts/${name}.ts`], { cwd: app, env: {}, ...notRoot });
+  const { stdout, stderr } = await started.catch((error: { stdout: string; stderr: string }) => error);
+  expect(stdout + stderr).toContain(output);
+});
+
 test("Foreign tools read the image, which migrates, serves, and indexes as user 65532 on a read-only root", async ({
   skip,
   onTestFinished,
@@ -70,8 +104,6 @@ test("Foreign tools read the image, which migrates, serves, and indexes as user 
   expect((await inspect("docker-archive")).Layers.length).toBe(3);
 
   const [layout, bundle] = [join(folder, "layout"), join(folder, "bundle")];
-  mkdirSync(layout);
-  await run("tar", ["-xf", image.archive, "-C", layout]);
   await run(umoci, ["unpack", "--image", `${layout}:${image.tag}`, bundle], { env });
 
   const database = await createDatabase();
