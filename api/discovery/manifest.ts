@@ -27,20 +27,17 @@ export const manifest = ({ routes, baseUrl, payTo, facilitator, lastUpdated }: M
   resources: routes.flatMap((route) => {
     const paid = paidListing(route);
     if (paid === null) return [];
-    const offered = paid.networks.flatMap((network) => {
-      const terms = requirements({ network, payTo: paid.payTo ?? payTo, value: paid.price });
-      return paid.schemes.map((scheme) => ({ network, terms, scheme }));
-    });
-    return offered.map(({ network, terms, scheme }) => ({
+    const terms = requirements({ network: paid.network, payTo: paid.payTo ?? payTo, value: paid.price });
+    return paid.schemes.map((scheme) => ({
       resource: `${baseUrl}${route.path}`,
       type: "http" as const,
       method: route.method,
       scheme,
       network: terms.network,
-      networkKey: NETWORKS[network].key,
+      networkKey: NETWORKS[paid.network].key,
       asset: terms.asset,
       amount: terms.amount,
-      price: priceText({ ...paid, networks: [network] }),
+      price: priceText(paid),
       mimeType: "application/json",
       description: paid.description,
       payTo: terms.payTo,
