@@ -8,6 +8,7 @@ import {
 } from "viem";
 import { escrowAbi as abi, escrowAbi } from "../../contracts/abi.ts";
 import { reclaimedEvent } from "../../contracts/commerce-payments.ts";
+import { paymentId } from "../../packages/escrow/src/payment-info.ts";
 import { type EscrowContract, isAccountSignature } from "../payments/index.ts";
 import { createBatcher, createRecent } from "../platform/chain/batcher.ts";
 import type { ChainReader } from "../platform/chain/chain.ts";
@@ -20,15 +21,7 @@ import { NETWORKS } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { EscrowIndex } from "./index-store.ts";
 import type { Decision, EscrowStatus } from "./payment.ts";
-import {
-  ESCROW_NETWORK,
-  FEE_BPS,
-  type Hold,
-  type PaymentInfo,
-  paymentId,
-  STATUSES,
-  TIMEOUT_SECONDS,
-} from "./payment.ts";
+import { ESCROW_NETWORK, FEE_BPS, type Hold, type PaymentInfo, STATUSES, TIMEOUT_SECONDS } from "./payment.ts";
 
 /** The end of a hold, and the block that shows it. */
 export interface HoldEnd extends Block {
@@ -323,4 +316,4 @@ function holdOf(contract: EscrowContract, { args, transactionHash, blockNumber }
 }
 
 const idIn = ({ network, custody }: EscrowContract, info: PaymentInfo): Hex =>
-  paymentId(info, NETWORKS[network].chainId, custody);
+  paymentId({ chainId: NETWORKS[network].chainId, escrow: custody }, info);

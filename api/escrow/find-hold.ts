@@ -1,9 +1,10 @@
+import { paymentId } from "../../packages/escrow/src/payment-info.ts";
 import { type EscrowContract, isAccountSignature } from "../payments/index.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Hex } from "../platform/wallet.ts";
 import type { EscrowChain } from "./chain.ts";
 import type { Forward } from "./delivery.ts";
-import { type Hold, paymentId } from "./payment.ts";
+import type { Hold } from "./payment.ts";
 
 /** A hold's terms, whether or not it is held. */
 export type Terms = Pick<Hold, "network" | "contract" | "id" | "info">;
@@ -23,7 +24,12 @@ export function namedIn({ contracts }: Pick<Known, "contracts">, { paymentInfo: 
   const contract = contracts.find(({ address }) => address === info?.operator);
   if (contract === undefined || info === undefined) return null;
   const { network, address, custody } = contract;
-  return { network, contract: address, info, id: paymentId(info, NETWORKS[network].chainId, custody) };
+  return {
+    network,
+    contract: address,
+    info,
+    id: paymentId({ chainId: NETWORKS[network].chainId, escrow: custody }, info),
+  };
 }
 
 /** Returns the holds that a forward names. A transaction may contain many. */

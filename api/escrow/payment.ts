@@ -4,8 +4,6 @@ import type { EscrowContract } from "../payments/index.ts";
 import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 
-export { payerAgnosticHash, paymentId } from "../payments/index.ts";
-
 export type Decision = "release" | "refund";
 
 export type { PaymentInfo };

@@ -51,8 +51,6 @@ export {
   currentOf,
   type EscrowContract,
   type EscrowSchemeId,
-  payerAgnosticHash,
-  paymentId,
   paymentInfoOf,
   schemesIn,
 } from "./schemes/escrowed.ts";

@@ -1,3 +1,4 @@
+import { paymentId } from "../../../packages/escrow/src/payment-info.ts";
 import { currentOf, type EscrowContract, type EscrowSchemeId, paymentInfoOf, schemesIn } from "../../payments/index.ts";
 import { type Completion, answered as completed, jsonAnswer } from "../../platform/http/answer.ts";
 import { PROBLEMS, problemBody } from "../../platform/http/errors.ts";
@@ -7,7 +8,6 @@ import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Notices } from "../carry-outcomes.ts";
 import type { EscrowChain, HoldEnd } from "../chain.ts";
 import { deliveryDigest } from "../delivery.ts";
-import { paymentId } from "../payment.ts";
 import type { Answered } from "../record.ts";
 import { evaluationPath } from "../record.ts";
 import type { Escrow } from "../settle-deliveries.ts";
@@ -73,7 +73,7 @@ export const createDemo = (parts: DemoParts): Demo => ({
     const contract = info.operator;
     const custody = parts.contracts.find(({ address }) => address === contract)?.custody;
     if (custody === undefined) throw new Error(`${contract} is no longer among ESCROW_ADDRESSES`);
-    const payment = paymentId(info, NETWORKS[sale.payment.network].chainId, custody);
+    const payment = paymentId({ chainId: NETWORKS[sale.payment.network].chainId, escrow: custody }, info);
     const held = { payment, contract, sale };
     const watching = new AbortController();
     try {

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { PAYMENT_INFO_TYPEHASH, type PaymentInfo } from "../../../packages/escrow/src/payment-info.ts";
+import { type PaymentInfo, payerAgnosticNonce } from "../../../packages/escrow/src/payment-info.ts";
 import type { EscrowFacts, Offer } from "../../../packages/escrow/src/terms.ts";
 import { authorizationDigest } from "../../platform/chain/authorization.ts";
-import { addressWord, bytes32Word, keccak256, uintWord } from "../../platform/chain/typed-data.ts";
 import type { Authorization, Chain } from "../../platform/chain/view.ts";
 import type { Terms } from "../../platform/http/route.ts";
 import { NETWORKS, type Network } from "../../platform/networks.ts";
@@ -73,36 +72,6 @@ export const asDetails = (info: PaymentInfo) => ({
 /** Parses the terms of a hold. Throws on anything that `asDetails` did not write. */
 export const paymentInfoOf = (details: unknown): PaymentInfo => DETAILS.parse(details);
 
-const TYPE_HASH = bytes32Word(PAYMENT_INFO_TYPEHASH);
-const NOBODY: Address = `0x${"00".repeat(20)}`;
-
-/** Encodes the terms of a hold for the contracts' ABI. Throws if one does not fit. */
-const termsWords = (info: PaymentInfo): string =>
-  [
-    addressWord(info.operator),
-    addressWord(info.payer),
-    addressWord(info.receiver),
-    addressWord(info.token),
-    uintWord(info.maxAmount, 120),
-    uintWord(info.preApprovalExpiry, 48),
-    uintWord(info.authorizationExpiry, 48),
-    uintWord(info.refundExpiry, 48),
-    uintWord(info.minFeeBps, 16),
-    uintWord(info.maxFeeBps, 16),
-    addressWord(info.feeReceiver),
-    uintWord(info.salt),
-  ].join("");
-
-/** Returns the id of a payment: base/commerce-payments' hash of the terms, the chain, and the custody contract. */
-export function paymentId(info: PaymentInfo, chainId: number, custody: Address): Hex {
-  const terms = keccak256(`0x${TYPE_HASH}${termsWords(info)}`);
-  return keccak256(`0x${uintWord(chainId)}${addressWord(custody)}${terms.slice(2)}`);
-}
-
-/** Returns the nonce of the payer's authorization: the id computed with a zero payer. */
-export const payerAgnosticHash = (info: PaymentInfo, chainId: number, custody: Address): Hex =>
-  paymentId({ ...info, payer: NOBODY }, chainId, custody);
-
 /** A hold signed by a buyer. */
 export interface SignedHold {
   /** The contract that is called. */
@@ -170,7 +139,7 @@ export const digestOf =
       value: info.maxAmount,
       validAfter: 0n,
       validBefore: BigInt(info.preApprovalExpiry),
-      nonce: payerAgnosticHash(info, facts.chainId, custody),
+      nonce: payerAgnosticNonce({ chainId: facts.chainId, escrow: custody }, info),
     };
     return authorizationDigest(authorization, facts, "ReceiveWithAuthorization");
   };

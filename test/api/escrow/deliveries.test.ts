@@ -8,12 +8,11 @@ import { verdictDigest } from "../../../api/escrow/calldata.ts";
 import { promisedBy } from "../../../api/escrow/contest/conditions.ts";
 import { decodeContent, MAX_DECODED_BYTES } from "../../../api/escrow/decode-content.ts";
 import { DELIVERY_TYPES, deliveryDigest, deliveryDomain, sha256 } from "../../../api/escrow/delivery.ts";
-import { payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
 import { asDetails, digestOf, type EscrowContract } from "../../../api/payments/schemes/escrowed.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import { authorizationOf } from "../../../packages/escrow/src/authorization.ts";
 import { conditionsSha256 } from "../../../packages/escrow/src/contest-terms.ts";
-import * as kit from "../../../packages/escrow/src/payment-info.ts";
+import type * as kit from "../../../packages/escrow/src/payment-info.ts";
 import { CLAIMS } from "../../support/arbiter/site.ts";
 import { anyAddress, anyBytes32, anyTerms } from "../../support/escrow/any-terms.ts";
 
@@ -116,35 +115,8 @@ describe("conditions of an offer", () => {
 });
 
 describe("hashes", () => {
-  // viem, through `packages/escrow`, must yield the same hashes as the service's own code.
-
   const network = "eip155:8453";
   const { chainId, usdc } = NETWORKS[network];
-
-  test("The ID and the nonce of any terms equal the package's", () => {
-    fc.assert(
-      fc.property(anyTerms, anyAddress, fc.nat(), (info, custody, chain) => {
-        const place = { chainId: chain, escrow: custody };
-        expect(paymentId(info, chain, custody)).toBe(kit.paymentId(place, info));
-        expect(payerAgnosticHash(info, chain, custody)).toBe(kit.payerAgnosticNonce(place, info));
-      }),
-    );
-  });
-
-  test.each([
-    ["an amount of 121 bits", { maxAmount: 2n ** 120n }],
-    ["a time of 49 bits", { preApprovalExpiry: 2 ** 48 }],
-    ["a fee of 17 bits", { maxFeeBps: 2 ** 16 }],
-    ["a salt of 257 bits", { salt: 2n ** 256n }],
-    ["a negative amount", { maxAmount: -1n }],
-    ["a time that is not whole", { refundExpiry: 1.5 }],
-    ["a payer of 19 bytes", { payer: `0x${"ab".repeat(19)}` as const }],
-    ["a receiver that is no hex", { receiver: `0x${"xy".repeat(20)}` as const }],
-  ])("terms with %s have no id", (_, change) => {
-    const [info] = fc.sample(anyTerms, 1);
-    if (info === undefined) throw new Error("no terms");
-    expect(() => paymentId({ ...info, ...change }, chainId, info.operator)).toThrow();
-  });
 
   test("The digest of a hold's authorization is the one that its payer signs", () => {
     const check = (info: kit.PaymentInfo, custody: `0x${string}`, collector: `0x${string}`) => {

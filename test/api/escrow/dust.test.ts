@@ -1,19 +1,14 @@
 import { pino } from "pino";
 import { encodeFunctionData, type Hex, type LocalAccount, multicall3Abi } from "viem";
 import { afterEach, expect, test, vi } from "vitest";
-import {
-  gasCharged,
-  type PaymentInfo,
-  payerAgnosticHash,
-  paymentId,
-  SHARED_OUTCOME_GAS,
-} from "../../../api/escrow/payment.ts";
+import { gasCharged, type PaymentInfo, SHARED_OUTCOME_GAS } from "../../../api/escrow/payment.ts";
 import { createEscrowStore } from "../../../api/escrow/store.ts";
 import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createService } from "../../../api/service.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import snapshot from "../../../contracts/gas-snapshot.json" with { type: "json" };
+import { payerAgnosticNonce, paymentId } from "../../../packages/escrow/src/payment-info.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { deliverWithWindow, holdWithWindow } from "../../support/escrow/contest.ts";
@@ -66,9 +61,10 @@ async function dustFor(merchant: LocalAccount): Promise<Pick<Held, "id" | "info"
       salt: BigInt(n + 1),
     }),
   );
+  const place = { chainId: network.chainId, escrow: address };
   const calls = await Promise.all(
     infos.map(async (info) => {
-      const nonce = payerAgnosticHash(info, network.chainId, address);
+      const nonce = payerAgnosticNonce(place, info);
       const validBefore = BigInt(info.preApprovalExpiry);
       const terms = { from: payer.address, to: address, value: LEAST, validAfter: 0n, validBefore, nonce };
       const args = [info, LEAST, address, await signReceiveAuthorization(payer, network, terms)] as const;
@@ -82,7 +78,7 @@ async function dustFor(merchant: LocalAccount): Promise<Pick<Held, "id" | "info"
     const hash = await client.sendTransaction({ account: devAccount(2), to: MULTICALL3, data, gas: 14_000_000n });
     expect((await client.waitForTransactionReceipt({ hash })).status).toBe("success");
   }
-  return infos.map((info) => ({ id: paymentId(info, network.chainId, address), info }));
+  return infos.map((info) => ({ id: paymentId(place, info), info }));
 }
 
 test("Ten honest sales among 300 dust holds are released within one minute of blocks, and dust costs little gas", async () => {

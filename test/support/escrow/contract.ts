@@ -9,10 +9,10 @@ import {
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect } from "vitest";
-import { type PaymentInfo, payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
 import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
+import { type PaymentInfo, payerAgnosticNonce, paymentId } from "../../../packages/escrow/src/payment-info.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { blocksFrom } from "../chain/blocks.ts";
 import type { TestChain } from "../chain/chain.ts";
@@ -100,11 +100,11 @@ async function signHold({ chain, escrow }: EscrowScene, merchant: Address, { by,
     value: info.maxAmount,
     validAfter: 0n,
     validBefore: BigInt(info.preApprovalExpiry),
-    nonce: payerAgnosticHash(info, network.chainId, custody),
+    nonce: payerAgnosticNonce({ chainId: network.chainId, escrow: custody }, info),
   });
   const args = [info, info.maxAmount, collector, signature] as const;
   const call = { address: escrow.address, abi: escrowAbi, functionName: "authorize", args } as const;
-  return { buyer, info, id: paymentId(info, network.chainId, custody), call };
+  return { buyer, info, id: paymentId({ chainId: network.chainId, escrow: custody }, info), call };
 }
 
 /** Makes a buyer's hold in a separate transaction. */
@@ -167,7 +167,7 @@ function callsIn({ to, input }: { readonly to: Address | null; readonly input: H
  */
 export async function requestedOutcomes(scene: EscrowScene, { info }: Pick<Held, "info">): Promise<readonly Asked[]> {
   const { client, network } = scene.chain;
-  const id = paymentId(info, network.chainId, scene.escrow.custody ?? scene.escrow.address);
+  const id = paymentId({ chainId: network.chainId, escrow: scene.escrow.custody ?? scene.escrow.address }, info);
   const blocks = await blocksFrom(scene.chain, scene.escrow.block);
   const calls = blocks
     .flatMap(({ transactions }) => transactions)
