@@ -1,7 +1,7 @@
 import { asReading } from "../platform/chain/nodes.ts";
 import type { Chain, Expected, Settlement, View } from "../platform/chain/view.ts";
 import type { Completion, StoredAnswer } from "../platform/http/answer.ts";
-import type { PaidRoute, PaymentKey } from "../platform/http/route.ts";
+import type { PaidRoute, PaymentKey, Sale } from "../platform/http/route.ts";
 import type { Network } from "../platform/networks.ts";
 import { TurnedAway } from "../platform/relayer/places.ts";
 import type { Hex } from "../platform/wallet.ts";
@@ -9,7 +9,6 @@ import { shortfall } from "./admission.ts";
 import { type Entered, type Journal, type Kept, type NewPayment, NotStored } from "./journal.ts";
 import { readAgain } from "./readings.ts";
 import { type Extensions, resourceOf, type Scheme } from "./scheme.ts";
-import { sell } from "./sell.ts";
 import { laterOf, windowOpen } from "./signature.ts";
 import type { Command, StepEvent } from "./step-types.ts";
 import type { UsdcWatch } from "./usdc-chain.ts";
@@ -267,6 +266,37 @@ async function submit(parts: PaymentParts, subject: Subject, token: string): Pro
     parts.log.warn({ err: error, payer: key.payer, nonce: key.nonce }, "the settlement reported a failure");
   }
   return { type: "submitted" };
+}
+
+interface Sold extends Pick<Sale<unknown>, "settlement" | "signal"> {
+  /** Whether the settlement is stored. */
+  readonly noted: boolean;
+}
+
+/**
+ * Makes the sale of a settled payment. Returns `notImmediate` without starting it if the sale may wait or is visible to
+ * others, because its settlement must be stored first.
+ */
+async function sell(
+  { routes, log }: PaymentParts,
+  payment: Subject["payment"],
+  { settlement, noted, signal }: Sold,
+): Promise<Completion | "notImmediate" | "handleFailed"> {
+  const { key, version, payTo, value, validAfter, validBefore, receivedAt, input, details } = payment;
+  const about = { payTo, value, validAfter, validBefore, receivedAt, input, details };
+  const sale = { payment: key, version, ...about, settlement, signal };
+  try {
+    const route = routes.get(payment.route);
+    if (route === undefined) throw new Error(`no route is called ${payment.route}`);
+    if ("immediate" in route.sell) return route.sell.immediate(sale);
+    return noted ? await route.sell(sale) : "notImmediate";
+  } catch (error) {
+    log.error(
+      { err: error, route: payment.route, payer: key.payer, nonce: key.nonce },
+      "a paid request could not be handled; it will be retried",
+    );
+    return "handleFailed";
+  }
 }
 
 interface Completing {

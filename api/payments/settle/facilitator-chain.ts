@@ -1,4 +1,6 @@
+import { randomBytes } from "node:crypto";
 import type { PaymentPayload } from "@x402/core/types";
+import { SignJWT } from "jose";
 import type { TransactionReceipt } from "viem";
 import { authorizationDigest, authorizationWire } from "../../platform/chain/authorization.ts";
 import { discreet } from "../../platform/chain/rpc.ts";
@@ -9,7 +11,6 @@ import type { Relayer } from "../../platform/relayer/relayer.ts";
 import type { Address } from "../../platform/wallet.ts";
 import { requirements, type Settler } from "../schemes/exact.ts";
 import type { Batching } from "./batching-chain.ts";
-import { logIn } from "./log-in-web.ts";
 import type { SignedTransfer } from "./settlement-batch.ts";
 import { type CostCeiling, MOST_GAS, mostFeeFor } from "./simulation.ts";
 import { transferData } from "./transfer.ts";
@@ -103,6 +104,35 @@ export function createRemoteSettler(url: string, auth?: FacilitatorAuth): Settle
     // A remote facilitator pays for its own transactions.
     failed: async () => null,
   };
+}
+
+const TOKEN_SECONDS = 120;
+
+/** Returns the request headers that authenticate one `POST` to a facilitator; empty without `auth`. */
+async function logIn(auth: FacilitatorAuth | undefined, endpoint: URL): Promise<Record<string, string>> {
+  if (auth === undefined) return {};
+  switch (auth.type) {
+    case "header":
+      return { [auth.name]: auth.value };
+    case "cdp":
+      return { authorization: `Bearer ${await cdpToken(auth, endpoint)}` };
+    default:
+      return auth satisfies never;
+  }
+}
+
+/** Returns a token for one endpoint, as the Coinbase Developer Platform defines it. */
+function cdpToken(
+  { keyId, privateKey }: Extract<FacilitatorAuth, { type: "cdp" }>,
+  { host, pathname }: URL,
+): Promise<string> {
+  const now = Math.floor(Date.now() / 1000);
+  return new SignJWT({ sub: keyId, iss: "cdp", uris: [`POST ${host}${pathname}`] })
+    .setProtectedHeader({ alg: "EdDSA", kid: keyId, typ: "JWT", nonce: randomBytes(16).toString("hex") })
+    .setIssuedAt(now)
+    .setNotBefore(now)
+    .setExpirationTime(now + TOKEN_SECONDS)
+    .sign(privateKey);
 }
 
 const hint = (status: number): string => (status === 401 || status === 403 ? "; check FACILITATOR_AUTH" : "");
