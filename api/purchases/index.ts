@@ -1,11 +1,11 @@
-import { hkdfSync, randomBytes } from "node:crypto";
+import { hkdfSync } from "node:crypto";
 import type { OfferReceipt, Scheme } from "../payments/index.ts";
 import type { Config } from "../platform/config/config.ts";
 import type { Listed } from "../platform/http/route.ts";
 import { type Platform, type Table, under } from "../platform/slice.ts";
 import { createPurchaseLists } from "./list-purchases.ts";
 import { PURCHASES_PATH, purchaseRoutes } from "./routes.ts";
-import { createNonces, NONCE_CHANCE_BYTES } from "./sign-in.ts";
+import { createNonces } from "./sign-in.ts";
 import { createPurchaseStore } from "./store.ts";
 
 export { SIGN_IN_REQUIRED } from "./schemas.ts";
@@ -28,7 +28,6 @@ export function createPurchases(platform: Platform, config: Config, { schemes, o
     now,
     store: createPurchaseStore(pool),
     nonces: createNonces([secretOf(sealingKey), ...retiredSealingKeys.map(secretOf)], uri),
-    chance: () => randomBytes(NONCE_CHANCE_BYTES),
     uri,
     // An RPC error may quote the signature, so log only its name.
     failed: (error) => log.warn({ reason: (error as Error).name }, "a sign-in could not be verified"),

@@ -23,7 +23,6 @@ import type { AskedPurchases, PurchaseStore, ShownPage, StoredPurchase } from ".
 export interface PurchaseParts {
   readonly store: PurchaseStore;
   readonly nonces: Nonces;
-  readonly chance: () => Uint8Array;
   readonly chains: Readonly<Record<Network, Pick<Chain, "verifyContractSignature" | "isDeployed">>>;
   /** Some schemes can verify signatures of wallets without code. */
   readonly schemes: ReadonlyMap<string, Pick<Scheme, "isSignedOtherwise">>;
@@ -41,15 +40,7 @@ interface AskedBy extends Asked {
   readonly client: string;
 }
 
-export interface PurchaseLists {
-  /** Returns a new challenge. Nothing is stored. */
-  readonly challenge: (network: Network) => SignInInfo;
-  /**
-   * Returns a page of the wallet that signed in, or the reason for a refusal. A sign-in is good for one page. `unread` means
-   * that the wallet's code must verify the signature but the chain is unreachable; the sign-in is not used up.
-   */
-  readonly show: (signIn: SignIn, asked: AskedBy, routeOf: RouteOf) => Promise<ShownPage | Refusal | "unread">;
-}
+export type PurchaseLists = ReturnType<typeof createPurchaseLists>;
 
 type RouteOf = (id: string) => PaidRoute | undefined;
 
@@ -59,14 +50,23 @@ type Verdict = true | Refusal;
 const UNSIGNED = refused("signature", "The signature is not this wallet's signature of the challenge as issued.");
 const USED = refused("nonce", "The nonce was already used. A sign-in is good for one page.");
 
-export function createPurchaseLists(parts: PurchaseParts): PurchaseLists {
-  const { store, nonces, chance, uri, now } = parts;
+export function createPurchaseLists(parts: PurchaseParts) {
+  const { store, nonces, uri, now } = parts;
   return {
-    challenge(network) {
+    /** Returns a new challenge. Nothing is stored. */
+    challenge(network: Network): SignInInfo {
       const at = now();
-      return signInInfo(uri, { nonce: nonces.issue(network, at, chance()), at });
+      return signInInfo(uri, { nonce: nonces.issue(network, at), at });
     },
-    async show(signIn, { client, ...asked }, routeOf) {
+    /**
+     * Returns a page of the wallet that signed in, or the reason for a refusal. A sign-in is good for one page. `unread`
+     * means that the wallet's code must verify the signature but the chain is unreachable; the sign-in is not used up.
+     */
+    async show(
+      signIn: SignIn,
+      { client, ...asked }: AskedBy,
+      routeOf: RouteOf,
+    ): Promise<ShownPage | Refusal | "unread"> {
       const { network } = asked;
       const expected: Expected = { uri, network, issuedAt: (nonce) => nonces.issuedAt(network, nonce) };
       const wrong = checkSignIn(signIn, expected, now());

@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { type Address as ChecksummedAddress, getAddress } from "viem";
 import { createSiweMessage } from "viem/siwe";
 import { z } from "zod";
@@ -163,34 +163,25 @@ const CHANCE = 12;
 const PROOF = 16;
 const FORM = new RegExp(`^[0-9a-f]{${2 * (TIME + CHANCE + PROOF)}}$`);
 
-/** The number of random bytes in a nonce. */
-export const NONCE_CHANCE_BYTES = CHANCE;
+export type Nonces = ReturnType<typeof createNonces>;
 
 /**
- * Self-authenticating nonces. Nothing is stored until a challenge comes back signed. Processes with the same secret accept
- * each other's nonces.
- */
-export interface Nonces {
-  readonly issue: (network: Network, at: Date, chance: Uint8Array) => string;
-  /** Returns the time of issue, or null if the service did not issue the nonce for this network. */
-  readonly issuedAt: (network: Network, nonce: string) => Date | null;
-}
-
-/**
+ * Creates self-authenticating nonces. Nothing is stored until a challenge comes back signed. Processes with the same
+ * secret accept each other's nonces.
  * @param secrets known only to the processes of this service; the first authenticates new nonces, and all verify nonces
  * @param uri the URL that a wallet signs in to; a nonce for another URL of the service is not valid
  */
-export function createNonces(secrets: readonly [Uint8Array, ...Uint8Array[]], uri: string): Nonces {
+export function createNonces(secrets: readonly [Uint8Array, ...Uint8Array[]], uri: string) {
   const prove = (network: Network, body: Buffer, secret = secrets[0]): Buffer =>
     createHmac("sha256", secret).update(`sign-in-with-x|${uri}|${network}|`).update(body).digest().subarray(0, PROOF);
   return {
-    issue(network, at, chance) {
-      const body = Buffer.alloc(TIME + CHANCE);
+    issue(network: Network, at: Date): string {
+      const body = Buffer.concat([Buffer.alloc(TIME), randomBytes(CHANCE)]);
       body.writeUIntBE(at.getTime(), 0, TIME);
-      body.set(chance.subarray(0, CHANCE), TIME);
       return Buffer.concat([body, prove(network, body)]).toString("hex");
     },
-    issuedAt(network, nonce) {
+    /** Returns the time of issue, or null if the service did not issue the nonce for this network. */
+    issuedAt(network: Network, nonce: string): Date | null {
       if (!FORM.test(nonce)) return null;
       const bytes = Buffer.from(nonce, "hex");
       const body = bytes.subarray(0, TIME + CHANCE);

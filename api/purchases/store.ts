@@ -41,8 +41,12 @@ const PAGE = (condition: string) => `SELECT * FROM (
 const ALL = { name: "purchases", text: PAGE("") };
 const OF_ONE = { name: "purchases-of-one", text: PAGE("AND tx = $5") };
 
-export const createPurchaseStore = (pool: pg.Pool): PurchaseStore => ({
-  async useNonce(nonce) {
+export type PurchaseStore = ReturnType<typeof createPurchaseStore>;
+
+/** Creates the store of used nonces, which also reads purchases. */
+export const createPurchaseStore = (pool: pg.Pool) => ({
+  /** Marks a nonce as used, for every process. Returns false if it was used before. */
+  async useNonce(nonce: string): Promise<boolean> {
     const { rowCount } = await pool.query({
       name: "sign-in",
       text: "INSERT INTO sign_in (nonce) VALUES ($1) ON CONFLICT DO NOTHING",
@@ -50,7 +54,8 @@ export const createPurchaseStore = (pool: pg.Pool): PurchaseStore => ({
     });
     return rowCount === 1;
   },
-  async page(asked) {
+  /** Returns a page, limited by number and by the bytes of the responses. It has at least one purchase if any is left. */
+  async page(asked: AskedPurchases): Promise<StoredPage> {
     const { payer, network, after, transaction } = asked;
     const place = after === null ? ["infinity", Buffer.alloc(0)] : [after.receivedAt, bytes(after.nonce)];
     const values = [bytes(payer), NETWORKS[network].chainId, ...place];
@@ -117,12 +122,4 @@ interface StoredPage {
 /** A page for the wallet that signed in. */
 export interface ShownPage extends StoredPage {
   readonly wallet: Address;
-}
-
-/** Stores used nonces and reads purchases. */
-export interface PurchaseStore {
-  /** Marks a nonce as used, for every process. Returns false if it was used before. */
-  readonly useNonce: (nonce: string) => Promise<boolean>;
-  /** Returns a page, limited by number and by the bytes of the responses. It has at least one purchase if any is left. */
-  readonly page: (asked: AskedPurchases) => Promise<StoredPage>;
 }

@@ -6,7 +6,7 @@ import { type Platform, type Slice, under } from "../platform/slice.ts";
 import { createAuthorizationReader } from "./chain.ts";
 import { createLookUp } from "./look-up.ts";
 import type { FinalFacts, HearAsked } from "./reading.ts";
-import { type SettlementRouteParts, settlementRoutes } from "./routes.ts";
+import { type SettlementParts, settlementRoutes } from "./routes.ts";
 import { createStatements } from "./sell-statement.ts";
 import { createAuthorizationFacts, createKnownTransactions } from "./store.ts";
 
@@ -18,27 +18,20 @@ interface SettlementNeeds {
 }
 
 /** Creates the look-ups of whether a USDC authorization, of any payer, has settled. */
-export const createSettlementStatus = (
-  platform: Platform,
-  config: Pick<Config, "lookUps">,
-  needs: SettlementNeeds,
-): Slice => ({ routes: under("Settlement", settlementRoutes(settlementParts(platform, config, needs))), jobs: [] });
+export const createSettlementStatus = (...given: Parameters<typeof settlementParts>): Slice => ({
+  routes: under("Settlement", settlementRoutes(settlementParts(...given))),
+  jobs: [],
+});
 
-/** Creates the free look-ups and the paid statements, each with its own queue and searches. */
+/**
+ * Creates the free look-ups and the paid statements. Each has its own queue and searches, so that a flood of free look-ups
+ * does not block buyers.
+ */
 export function settlementParts(
-  {
-    pool,
-    chains,
-    log,
-    now,
-    peers: clients,
-    keys: { signer },
-  }: Pick<Platform, "pool" | "chains" | "log" | "now" | "peers"> & {
-    readonly keys: Pick<Platform["keys"], "signer">;
-  },
+  { pool, chains, log, now, peers: clients, keys: { signer } }: Platform,
   { lookUps: { perClient, perHour } }: Pick<Config, "lookUps">,
   { heard }: SettlementNeeds,
-): SettlementRouteParts {
+): SettlementParts {
   const maySearch = (purpose: string) => {
     const budget = createLookupBudget(pool, { client: perClient, all: perHour }, purpose);
     return (client: string) =>
@@ -57,11 +50,9 @@ export function settlementParts(
     const readers = eachNetwork((network) => createAuthorizationReader(chains[network], NETWORKS[network]));
     return { readers, lookUp: createLookUp({ readers, known, facts, now, elapsedMs }) };
   };
-  return {
-    settlements: { lookUp: looking().lookUp, maySearch: maySearch("settlement "), clients, heard, now, failed },
-    // Statements have their own queue and searches, so that a flood of free look-ups does not block buyers.
-    statements: createStatements({ ...looking(), maySearch: maySearch("statement "), signer, now }),
-  };
+  const { lookUp } = looking();
+  const statements = createStatements({ ...looking(), maySearch: maySearch("statement "), signer, now });
+  return { lookUp, maySearch: maySearch("settlement "), statements, clients, heard, now, failed };
 }
 
 /** Falls back to the chain, which shows the same facts, if the database is unreachable. */

@@ -15,7 +15,7 @@ import type {
 } from "./reading.ts";
 
 /** The end of a nonce, and whether it is final. */
-export interface Ended {
+interface Ended {
   readonly end: NonceEnd;
   readonly isFinal: boolean;
 }
@@ -23,43 +23,36 @@ export interface Ended {
 type Name = Pick<Question, "network" | "from" | "nonce">;
 type Windowed = Name & Pick<Question, "validBefore">;
 
-/** A cache of results. Final ones stay until they are evicted, the others are valid for a minute. */
-export interface Memory {
-  readonly ended: (name: Name) => Ended | null;
-  /** Returns the transaction that was found last, of any age. */
-  readonly lastSeen: (name: Name) => Hex | null;
-  readonly put: (name: Name, ended: Ended) => void;
-  readonly forget: (name: Name) => void;
-  /** Returns a final block at or after `validBefore` before which the nonce was not used, or null. */
-  readonly unusedBefore: (window: Windowed) => HashedBlock | null;
-  readonly putUnused: (window: Windowed, block: HashedBlock) => void;
-}
-
 /** The limit per kind, about 10 MB. */
 const KEPT = { maxSize: 20_000, sizeCalculation: () => 1 };
 /** A reorganization may move a transaction to another block, or replace it. */
 const BELIEVED_MS = 60_000;
 
-/** @param now milliseconds since an arbitrary moment */
-function createMemory(now: () => number): Memory {
+/**
+ * Creates a cache of results. Final ones stay until they are evicted, the others are valid for a minute.
+ * @param now milliseconds since an arbitrary moment
+ */
+function createMemory(now: () => number) {
   const ends = new LRUCache<string, Ended & { readonly since: number }>(KEPT);
   const unused = new LRUCache<string, HashedBlock>(KEPT);
   const isBelieved = (found: Ended & { readonly since: number }) => found.isFinal || now() - found.since <= BELIEVED_MS;
   return {
-    ended(name) {
+    ended(name: Name): Ended | null {
       const found = ends.get(nameKey(name));
       return found !== undefined && isBelieved(found) ? { end: found.end, isFinal: found.isFinal } : null;
     },
-    lastSeen: (name) => ends.get(nameKey(name))?.end.transaction ?? null,
-    put(name, ended) {
+    /** Returns the transaction that was found last, of any age. */
+    lastSeen: (name: Name): Hex | null => ends.get(nameKey(name))?.end.transaction ?? null,
+    put(name: Name, ended: Ended): void {
       const before = ends.get(nameKey(name));
       // A result from the cache is not a new observation.
       const isOld = before !== undefined && isBelieved(before) && before.end === ended.end;
       ends.set(nameKey(name), { ...ended, since: isOld ? before.since : now() });
     },
-    forget: (name) => void ends.delete(nameKey(name)),
-    unusedBefore: (window) => unused.get(windowKey(window)) ?? null,
-    putUnused: (window, block) => void unused.set(windowKey(window), block),
+    forget: (name: Name): void => void ends.delete(nameKey(name)),
+    /** Returns a final block at or after `validBefore` before which the nonce was not used, or null. */
+    unusedBefore: (window: Windowed): HashedBlock | null => unused.get(windowKey(window)) ?? null,
+    putUnused: (window: Windowed, block: HashedBlock): void => void unused.set(windowKey(window), block),
   };
 }
 
@@ -102,7 +95,7 @@ export function createLookUp({ readers, facts, elapsedMs, ...parts }: LookUpPart
 }
 
 interface Looking extends Pick<LookUpParts, "known" | "now"> {
-  readonly memory: Memory;
+  readonly memory: ReturnType<typeof createMemory>;
   readonly reader: AuthorizationReader;
   readonly facts: FinalFacts;
   readonly question: Question;

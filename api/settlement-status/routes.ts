@@ -22,6 +22,7 @@ import {
 } from "./statement-request.ts";
 
 export interface SettlementParts {
+  readonly statements: Statements;
   readonly lookUp: LookUp;
   /** Spends a search from the client's budget. Returns false if the hourly budget is spent. */
   readonly maySearch: (client: string) => Promise<boolean>;
@@ -32,15 +33,10 @@ export interface SettlementParts {
   readonly failed: (error: unknown, what: string) => void;
 }
 
-export interface SettlementRouteParts {
-  readonly settlements: SettlementParts;
-  readonly statements: Statements;
-}
-
 const FINAL_SECONDS = 86_400;
 const AGAIN_SECONDS = "2";
 
-export const settlementRoutes = ({ settlements, statements }: SettlementRouteParts): readonly Route[] => [
+export const settlementRoutes = (parts: SettlementParts): readonly Route[] => [
   paidRoute<StatementRequest>({
     id: "settlement",
     method: "POST",
@@ -52,9 +48,9 @@ export const settlementRoutes = ({ settlements, statements }: SettlementRoutePar
     input: STATEMENT_REQUEST,
     body: STATEMENT_BODY,
     output: json(STATEMENT),
-    intake: (request, _payer, { client }) => statements.admit(request, client),
+    intake: (request, _payer, { client }) => parts.statements.admit(request, client),
     example: EXAMPLE,
-    sell: statements.sell,
+    sell: parts.statements.sell,
   }),
   {
     method: "GET",
@@ -77,7 +73,7 @@ export const settlementRoutes = ({ settlements, statements }: SettlementRoutePar
     ],
     output: json(SETTLEMENT),
     problems: ["malformed_request", "not_available"],
-    handle: (c) => statusOf(c, settlements),
+    handle: (c) => statusOf(c, parts),
   },
 ];
 

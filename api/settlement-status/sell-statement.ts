@@ -11,7 +11,7 @@ import type { AuthorizationReader } from "./reading.ts";
 import { statementDocument, statementId } from "./statement.ts";
 import { authorizationOf, questionAbout, type StatementRequest } from "./statement-request.ts";
 
-export interface StatementParts {
+interface StatementParts {
   readonly lookUp: LookUp;
   readonly readers: Readonly<Record<Network, AuthorizationReader>>;
   /** Spends a search for a client that has not paid yet. Returns false if the hourly budget is spent. */
@@ -20,12 +20,7 @@ export interface StatementParts {
   readonly now: () => Date;
 }
 
-export interface Statements {
-  /** Looks up the status before anything is charged, because an unknown status is not sold. */
-  readonly admit: (request: StatementRequest, client: string) => Promise<Intake<StatementRequest>>;
-  /** Makes the one statement that a payment buys. */
-  readonly sell: (sale: Sale<StatementRequest>) => Promise<Completion>;
-}
+export type Statements = ReturnType<typeof createStatements>;
 
 /** A transaction that must exist is searched for this long before the statement reports that it was not found. */
 const PATIENCE_MS = 60_000;
@@ -33,10 +28,12 @@ const PATIENCE_MS = 60_000;
 const PAID: Asking = { asker: null, maySearch: async () => true };
 const TYPES: readonly AuthorizationType[] = ["TransferWithAuthorization", "ReceiveWithAuthorization"];
 
-export const createStatements = (parts: StatementParts): Statements => ({
-  admit: (request, client) =>
+export const createStatements = (parts: StatementParts) => ({
+  /** Looks up the status before anything is charged, because an unknown status is not sold. */
+  admit: (request: StatementRequest, client: string): Promise<Intake<StatementRequest>> =>
     admit(parts, request, client).catch(() => ({ unavailable: "The chain is unreachable right now." })),
-  async sell({ input: request, payment, receivedAt }) {
+  /** Makes the one statement that a payment buys. */
+  async sell({ input: request, payment, receivedAt }: Sale<StatementRequest>): Promise<Completion> {
     const { lookUp, signer, now } = parts;
     const status = await lookUp(questionAbout(request), PAID);
     const issuedAt = now();

@@ -2,33 +2,12 @@ import { z } from "zod";
 import type { AuthorizationType } from "../platform/chain/authorization.ts";
 import type { Authorization } from "../platform/chain/view.ts";
 import { address, bytes32, unixSeconds } from "../platform/http/schema.ts";
-import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
-import { type Address, type Hex, isMistyped, parseAddress } from "../platform/wallet.ts";
+import { MAIN_NETWORK } from "../platform/networks.ts";
+import { type Hex, isMistyped, parseAddress } from "../platform/wallet.ts";
 import { bytes32Of, NETWORK_NAMES, networkNamed, type Question, uint256Of } from "./question.ts";
 
 /** Atomic USDC. SPEC.md sets no price. This is a fifth of a verdict's, because only blocks are fetched. */
 export const STATEMENT_PRICE = 50_000n;
-
-/** An authorization as in x402, with whole numbers as text. */
-export interface AuthorizationText {
-  readonly from: Address;
-  readonly to: Address;
-  readonly value: string;
-  readonly validAfter: string;
-  readonly validBefore: string;
-  readonly nonce: Hex;
-}
-
-/** A request for a signed statement, as JSON, so that the journal can store it. */
-export interface StatementRequest {
-  readonly network: Network;
-  readonly authorization: AuthorizationText;
-  readonly transaction: Hex | null;
-  /** The payer's signature. Never store it, because it can move money until the authorization is over. */
-  readonly signature: Hex | null;
-  /** The EIP-712 type that was signed, or null without a signature. */
-  readonly signedAs: AuthorizationType | null;
-}
 
 const read = <Value>(parse: (text: string) => Value | null, expected: string) =>
   z.string({ error: `expected ${expected}` }).transform((text, issues) => {
@@ -50,8 +29,8 @@ const signature = read(
   "a signature: 0x and at most 4,096 bytes of hex",
 );
 
-/** The body of `POST /settlement`. */
-export const STATEMENT_REQUEST: z.ZodType<StatementRequest> = z
+/** The body of `POST /settlement`. Whole numbers are text, as in x402, so that the journal can store it as JSON. */
+export const STATEMENT_REQUEST = z
   .strictObject({
     network: read(networkNamed, NETWORK_NAMES.join(" or ")).optional(),
     authorization: z.strictObject({
@@ -68,10 +47,15 @@ export const STATEMENT_REQUEST: z.ZodType<StatementRequest> = z
   .transform(({ network = MAIN_NETWORK, authorization, signature: signed = null, transaction = null }) => ({
     network,
     authorization,
+    /** Never store it, because it can move money until the authorization is over. */
     signature: signed,
     transaction,
-    signedAs: null,
+    /** The EIP-712 type that was signed, or null without a signature. */
+    signedAs: null as AuthorizationType | null,
   }));
+
+/** A request for a signed statement. */
+export type StatementRequest = z.infer<typeof STATEMENT_REQUEST>;
 
 /** The documented schema of the same body. */
 export const STATEMENT_BODY = z.object({
@@ -109,7 +93,7 @@ export const questionAbout = (request: StatementRequest): Question => {
   return { network, transaction, ...authorizationOf(request) };
 };
 
-const AUTHORIZATION: AuthorizationText = {
+const AUTHORIZATION: StatementRequest["authorization"] = {
   from: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
   to: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
   value: "4321000",

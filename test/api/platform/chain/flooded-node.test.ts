@@ -102,15 +102,14 @@ test("A flood from thousands of networks delays unpaid requests but never paid o
 test("A statement is sold while thousands of networks flood the free lookups", async () => {
   const { chain, calls, answer } = slowChain();
   const noDatabase = { query: () => Promise.reject(new Error("no database")) };
-  const { settlements, statements } = settlementParts(
+  const { lookUp, statements } = settlementParts(
     {
-      pool: noDatabase as never,
+      pool: noDatabase,
       chains: { "eip155:8453": chain, "eip155:84532": chain },
-      log: { warn: () => undefined } as never,
+      log: { warn: () => undefined },
       now: () => new Date(Number(TIME) * 1_000),
-      peers: {} as never,
-      keys: {} as never,
-    },
+      keys: {},
+    } as never,
     { lookUps: { rpcUrls: [], perSecond: 1, perClient: 1, perHour: 1 } },
     { heard: [] },
   );
@@ -119,15 +118,13 @@ test("A statement is sold while thousands of networks flood the free lookups", a
     STATEMENT_REQUEST.parse({ authorization: { ...authorization, nonce: nonce(item) } });
   const open = { to: null, value: null, validAfter: null, validBefore: TIME + 60n, transaction: null };
   const free = (item: number) =>
-    settlements
-      .lookUp(
-        { network: "eip155:8453", from: FROM, nonce: nonce(item), ...open },
-        { asker: `10.${item >> 8}.${item & 255}.1`, maySearch: async () => true },
-      )
-      .then(
-        ({ status }) => status,
-        (error: Error) => error.message,
-      );
+    lookUp(
+      { network: "eip155:8453", from: FROM, nonce: nonce(item), ...open },
+      { asker: `10.${item >> 8}.${item & 255}.1`, maySearch: async () => true },
+    ).then(
+      ({ status }) => status,
+      (error: Error) => error.message,
+    );
   const flood = Array.from({ length: FLOOD }, (_, item) => free(item));
   const sale = statements.admit(request(5_001), "203.0.113.9");
   await vi.waitUntil(() => calls.flat().includes(nonce(5_001)), { timeout: 20_000 });
