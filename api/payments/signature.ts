@@ -1,13 +1,11 @@
 import { createHash } from "node:crypto";
-import { accountForm, unwrapped } from "../../packages/escrow/src/signature-forms.ts";
+import { accountForm, hasLowS, unwrapped } from "../../packages/escrow/src/signature-forms.ts";
 import { signerOf } from "../platform/chain/accounts.ts";
 import { WINDOW_MARGIN_SECONDS } from "../platform/chain/authorization.ts";
 import type { PayerSignature } from "../platform/chain/view.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { SchemeRules } from "./scheme.ts";
-
-const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
 /**
  * Returns an account's signature over the digest in the only form that Circle's ECRecover accepts: 65 bytes, v 27 or
@@ -17,7 +15,7 @@ const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681
 export function accountSignature(payer: Address, digest: Hex, signature: Hex): Hex | null {
   const plain = unwrapped(signature);
   const form = plain === null ? null : accountForm(plain);
-  if (form === null || BigInt(`0x${form.slice(66, 130)}`) > HALF_ORDER) return null;
+  if (form === null || !hasLowS(form)) return null;
   return signerOf(digest, form) === payer ? form : null;
 }
 

@@ -7,6 +7,7 @@ import {
   type TransactionReceipt,
 } from "viem";
 import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
+import { hasLowS } from "../../../packages/escrow/src/signature-forms.ts";
 import { isBatch } from "../../platform/chain/authorizations.ts";
 import type { Authorization } from "../../platform/chain/view.ts";
 import type { SendingTerms } from "../../platform/relayer/fees.ts";
@@ -29,11 +30,8 @@ export interface SignedTransfer {
 /** Returns the gas limit of a batch of `count` payments. */
 const batchGas = (count: number): bigint => GAS.batch + GAS.call * BigInt(count);
 
-const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
-
 /** Whether a signature has the canonical form of an account: r, the lower s, and 27 or 28. */
-export const isCanonical = (signature: Hex): boolean =>
-  /^0x[0-9a-f]{128}1[bc]$/i.test(signature) && BigInt(`0x${signature.slice(66, 130)}`) <= HALF_ORDER;
+export const isCanonical = (signature: Hex): boolean => /^0x[0-9a-f]{128}1[bc]$/i.test(signature) && hasLowS(signature);
 
 /**
  * Whether a payment fits into the 134 bytes of a batch entry. It needs an account's canonical signature, and an amount

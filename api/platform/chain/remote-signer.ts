@@ -8,6 +8,7 @@ import {
   type TransactionSerializableEIP1559,
   toHex,
 } from "viem";
+import { hasLowS } from "../../../packages/escrow/src/signature-forms.ts";
 import type { Address, Hex } from "../wallet.ts";
 import { accountOf, asTypedData, createAccount, type SigningAccount, signerOf, type TypedMessage } from "./accounts.ts";
 import { rpcFetch } from "./rpc.ts";
@@ -58,7 +59,7 @@ const SIGN_TYPED_DATA: readonly Method[] = [
 function createRemoteAccount({ address, signerUrls }: RemoteKey): SigningAccount {
   const signers = signerUrls.map(createRemoteSigner);
   const isOwn = (digest: Hex, signature: Hex): boolean =>
-    signature.length === 132 && isLow(signature) && signerOf(digest, signature) === address;
+    signature.length === 132 && hasLowS(signature) && signerOf(digest, signature) === address;
   const firstOf = async <T>(sign: (ask: Ask) => Promise<T>): Promise<T> => {
     const problems: string[] = [];
     for (const ask of signers)
@@ -170,11 +171,6 @@ function withNamedParity(result: unknown): Hex | null {
   const parity = Number.parseInt(signature.slice(130), 16);
   return `${signature.slice(0, 130)}${(parity < 27 ? parity + 27 : parity).toString(16)}` as Hex;
 }
-
-const HALF_OF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
-
-/** USDC and our contracts refuse the other of the two signatures that each digest has. */
-const isLow = (signature: Hex): boolean => BigInt(`0x${signature.slice(66, 130)}`) <= HALF_OF_ORDER;
 
 interface RpcAnswer {
   readonly result?: unknown;

@@ -12,7 +12,7 @@ import { call, getCode, verifyHash } from "viem/actions";
 import { authorizationOf } from "./authorization.ts";
 import type { PaymentInfo } from "./payment-info.ts";
 import { hasReverted } from "./revert-reason.ts";
-import { accountForm, isWrapped, needsCode, unwrapped } from "./signature-forms.ts";
+import { accountForm, hasLowS, isWrapped, needsCode, unwrapped } from "./signature-forms.ts";
 import type { EscrowFacts } from "./terms.ts";
 
 const erc1271Abi = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
@@ -22,7 +22,6 @@ const MOST_GAS = 250_000n;
 /** The number of readings before an unknown payer is refused, because a lagging node may not know a new wallet yet. */
 const READINGS = 3;
 const BETWEEN_READINGS_MS = 250;
-const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
 export interface Signed {
   readonly info: PaymentInfo;
@@ -76,10 +75,9 @@ async function walletSignature(
   return lacksCode ? "undeployed" : null;
 }
 
-/** USDC refuses an account's signature with the higher s. */
 async function accountSignature(payer: Address, hash: Hex, signature: Hex): Promise<Hex | null> {
   const form = accountForm(signature);
-  if (form === null || BigInt(`0x${form.slice(66, 130)}`) > HALF_ORDER) return null;
+  if (form === null || !hasLowS(form)) return null;
   const signer = await recoverAddress({ hash, signature: form }).catch(() => null);
   return signer !== null && isAddressEqual(signer, payer) ? form : null;
 }

@@ -34,5 +34,10 @@ export function accountForm(signature: Hex): Hex | null {
   return parity === -1 ? null : `0x${r}${s}${parity % 2 === 0 ? "1b" : "1c"}`;
 }
 
+const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+
+/** Returns whether s is in the lower half of the order. USDC refuses the altered copy of a signature with the higher s. */
+export const hasLowS = (signature: Hex): boolean => BigInt(`0x${signature.slice(66, 130)}`) <= HALF_ORDER;
+
 /** Returns whether only a wallet contract can have such a signature, which is wrapped, or longer than an account's. */
 export const needsCode = (signature: Hex): boolean => isWrapped(signature) || signature.length > 132;
