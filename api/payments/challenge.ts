@@ -6,7 +6,7 @@ import type { Offer, PaidRoute } from "../platform/http/route.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import { toBase64Json } from "./header.ts";
 import type { OfferReceipt } from "./receipt.ts";
-import type { Diagnostic } from "./refusal.ts";
+import type { Diagnostic } from "./schemas.ts";
 import { type Extensions, resourceOf, type SchemeRules } from "./scheme.ts";
 
 /** A 402 for both protocol versions: version 2 in the header, version 1 in the body. */

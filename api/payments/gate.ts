@@ -60,18 +60,9 @@ export interface Answered {
   readonly about: Answerable;
 }
 
-export interface Gate {
-  /** Answers a paid request. Rejects only if the journal cannot be read. */
-  pay(request: PaidRequest): Promise<Answered>;
-  /** The same for a withheld payment, which is checked like any other, but not simulated, and never submitted. */
-  withhold(request: WithheldRequest): Promise<Answered>;
-  /** Finishes payments that no client retries; returns how many it examined. */
-  resolveDue(): Promise<number>;
-  /** Waits for every request in progress, including those whose client has disconnected. */
-  drain(): Promise<void>;
-}
+export type Gate = ReturnType<typeof createGate>;
 
-export function createGate(parts: PaymentParts): Gate {
+export function createGate(parts: PaymentParts) {
   const running = new Set<Promise<unknown>>();
   const track = <T>(work: Promise<T>): Promise<T> => {
     const tracked = work.finally(() => running.delete(tracked));
@@ -79,10 +70,16 @@ export function createGate(parts: PaymentParts): Gate {
     return tracked;
   };
   return {
-    pay: (request) => track(untilAnswered(parts, () => attempt(parts, request))),
-    withhold: (request) => track(untilAnswered(parts, () => attemptWithheld(parts, request))),
-    resolveDue: () => track(resolveDue(parts)),
-    drain: async () => {
+    /** Answers a paid request. Rejects only if the journal cannot be read. */
+    pay: (request: PaidRequest): Promise<Answered> =>
+      track(untilAnswered(parts, () => attempt(parts, request, (asked) => drive(parts, asked.subject, asked.event)))),
+    /** The same for a withheld payment, which is checked like any other, but not simulated, and never submitted. */
+    withhold: (request: WithheldRequest): Promise<Answered> =>
+      track(untilAnswered(parts, () => attempt(parts, request, (asked) => answerWithheld(parts, request, asked)))),
+    /** Finishes payments that no client retries; returns how many it examined. */
+    resolveDue: (): Promise<number> => track(resolveDue(parts)),
+    /** Waits for every request in progress, including those whose client has disconnected. */
+    drain: async (): Promise<void> => {
       while (running.size > 0) await Promise.allSettled([...running]);
     },
   };
@@ -104,10 +101,16 @@ const NOT_PAYERS = "The signature is not the payer's.";
 const HELD: Answer = { type: "wait", charged: false, because: "held" };
 
 /** Handles the request once. A failed read decides nothing. */
-async function attempt(parts: PaymentParts, request: PaidRequest): Promise<Answered> {
-  const asked = await tryToAsk(parts, request);
-  if (asked === null) return unavailable(parts, request);
-  return answered(parts, asked, await drive(parts, asked.subject, asked.event));
+async function attempt(
+  parts: PaymentParts,
+  request: PaidRequest,
+  answer: (asked: Asked) => Promise<Answer>,
+): Promise<Answered> {
+  const asked = await ask(parts, request).catch((error: unknown) => {
+    parts.log.warn({ err: error }, "a payment could not be looked up");
+    return null;
+  });
+  return asked === null ? unavailable(parts, request) : answered(parts, asked, await answer(asked));
 }
 
 /** Adds the scheme's error code to a refusal by the gate. */
@@ -115,12 +118,6 @@ function answered(parts: PaymentParts, { about }: Pick<Asked, "about">, answer: 
   if (answer.type !== "pay" || answer.kind === undefined) return { answer, about };
   const { worded } = schemeNamed(parts, about.scheme);
   return { answer: { type: "pay", ...worded(answer.kind, answer.error) }, about };
-}
-
-async function attemptWithheld(parts: PaymentParts, request: WithheldRequest): Promise<Answered> {
-  const asked = await tryToAsk(parts, request);
-  if (asked === null) return unavailable(parts, request);
-  return answered(parts, asked, await answerWithheld(parts, request, asked));
 }
 
 const unavailable = ({ now }: PaymentParts, { terms, payment }: PaidRequest): Answered => ({
@@ -136,12 +133,12 @@ const unavailable = ({ now }: PaymentParts, { terms, payment }: PaidRequest): An
 async function answerWithheld(parts: PaymentParts, request: WithheldRequest, asked: Asked): Promise<Answer> {
   const { subject, event, created } = asked;
   if (event.row !== null) return drive(parts, subject, event);
+  const refused = typeof event.fresh === "string" ? null : event.fresh;
   if (event.signature === "invalid") {
-    const why = typeof event.fresh !== "string" && event.fresh.type === "pay" ? event.fresh.error : NOT_PAYERS;
+    const why = refused?.type === "pay" ? refused.error : NOT_PAYERS;
     return { type: "malformed", detail: `${why} Nothing was recorded.` };
   }
-  if (typeof event.fresh !== "string" && event.fresh.type === "pay") return event.fresh;
-  return typeof event.fresh === "string" ? withhold(parts, request, created) : event.fresh;
+  return refused ?? withhold(parts, request, created);
 }
 
 /** Stores row and record in one transaction. A concurrent copy that loses the race finds the winner's row. */
@@ -166,12 +163,6 @@ interface Asked {
   readonly created: NewPayment;
   readonly about: Answerable;
 }
-
-const tryToAsk = (parts: PaymentParts, request: PaidRequest): Promise<Asked | null> =>
-  ask(parts, request).catch((error: unknown) => {
-    parts.log.warn({ err: error }, "a payment could not be looked up");
-    return null;
-  });
 
 /** Finds the row, then authenticates the request or checks the new payment. `step` decides. */
 async function ask(parts: PaymentParts, given: PaidRequest): Promise<Asked> {

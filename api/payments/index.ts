@@ -1,11 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Context } from "hono";
-import type { PublicClient } from "viem";
 import { openAccount } from "../platform/chain/remote-signer.ts";
 import { elapsedMs, every, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
 import { isPaid, isQuoted, type Listed, type PaidRoute, type Route, sold } from "../platform/http/route.ts";
-import type { Meter } from "../platform/metrics/meter.ts";
 import { eachNetwork, MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
 import { SHARES } from "../platform/relayer/places.ts";
 import { createRelayer, type Relayer } from "../platform/relayer/relayer.ts";
@@ -25,9 +23,9 @@ import { receiptRoutes } from "./routes.ts";
 import type { Scheme } from "./scheme.ts";
 import { createAuthCapture } from "./schemes/auth-capture.ts";
 import { createCommerce } from "./schemes/commerce.ts";
-import type { EscrowContract } from "./schemes/escrowed.ts";
+import type { EscrowContract, SignedHold } from "./schemes/escrowed.ts";
 import { createExact } from "./schemes/exact.ts";
-import { type BatchPolicy, createBatching } from "./settle/batching-chain.ts";
+import { type Batching, createBatching } from "./settle/batching-chain.ts";
 import { createInProcessSettler, createRemoteSettler } from "./settle/facilitator-chain.ts";
 import { createHolds, holdsOf } from "./settle/holds.ts";
 import { failedPlaces } from "./settle/settlement-batch.ts";
@@ -237,37 +235,25 @@ function createSettling({ pool, seal, log, meter, chains }: Platform, config: Co
 /** The 50 most expensive holds take 12 million gas, and a transaction on Base may use 16.7 million (EIP-7825). */
 const MOST_HOLDS = 50;
 
+/** Returns the batching of a contract's holds; null without an account that sends them. */
 function holdBatchings(
   { chains, log, meter }: Platform,
-  { batches: policy }: Pick<Config, "batches">,
+  { batches }: Pick<Config, "batches">,
   { contracts, relayer }: EscrowAccount,
-) {
-  const { client } = chains[MAIN_NETWORK];
-  const batchings = new Map(
-    contracts.flatMap(({ address }) =>
-      relayer === null ? [] : [[address, batchingOf(address, { client, relayer, policy, log, meter })] as const],
-    ),
-  );
-  return (contract: Address) => batchings.get(contract) ?? null;
-}
-
-interface HoldSending {
-  readonly client: PublicClient;
-  readonly relayer: Relayer;
-  readonly policy: BatchPolicy;
-  readonly log: Platform["log"];
-  readonly meter: Meter | null;
-}
-
-const batchingOf = (contract: Address, { policy, meter, ...parts }: HoldSending) =>
-  createBatching({
-    ...parts,
+): (contract: Address) => Batching<SignedHold> | null {
+  const parts = {
+    client: chains[MAIN_NETWORK].client,
     network: NETWORKS[MAIN_NETWORK],
-    sharing: holdsOf(contract),
-    policy: { ...policy, most: Math.min(policy.most, MOST_HOLDS) },
+    policy: { ...batches, most: Math.min(batches.most, MOST_HOLDS) },
+    log,
     // Only the facilitator reports whether its batches are on.
     meter: meter && { ...meter, batching: () => undefined },
-  });
+  };
+  const batchingOf = ({ address }: EscrowContract, sender: Relayer) =>
+    [address, createBatching({ ...parts, relayer: sender, sharing: holdsOf(address) })] as const;
+  const batchings = new Map(relayer === null ? [] : contracts.map((contract) => batchingOf(contract, relayer)));
+  return (contract) => batchings.get(contract) ?? null;
+}
 
 /** An unresolved payment older than this triggers an alert. Alerts do not repeat before `ALERT_AGAIN_MS`. */
 const ALERT_AFTER_SECONDS = 120;

@@ -16,7 +16,7 @@ import { bodyJson, fingerprint, parsePaymentHeaders, toBase64Json } from "./head
 import { MOST_FAILED, MOST_IN_FLIGHT } from "./journal.ts";
 import type { OfferReceipt } from "./receipt.ts";
 import { diagnosticOf } from "./refusal.ts";
-import type { PresentedPayment, SchemeRules } from "./scheme.ts";
+import type { Extensions, PresentedPayment, SchemeRules } from "./scheme.ts";
 import { MAX_TIMEOUT_SECONDS } from "./schemes/exact.ts";
 import type { Answer } from "./step-types.ts";
 import type { UsdcWatch } from "./usdc-chain.ts";
@@ -147,7 +147,7 @@ function reasonsOf(form: Admitted): Reasons {
     diagnostic: {
       code: refused.type === "malformed" ? "malformed_request" : "unacceptable",
       retry: "never",
-      errors,
+      errors: [...errors],
     },
   };
 }
@@ -182,7 +182,7 @@ function withQuery(body: unknown, query: URLSearchParams, names: readonly string
 export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
   const { gate } = parts;
   const accepted = acceptedBy({}, parts);
-  const required = (offer: Offer, reasons: Reasons) => challenges(offer, accepted)(reasons);
+  const required = (offer: Offer, reasons: Reasons) => challengeFor(offer, accepted, reasons);
   return async (c) => {
     const payment = presentedPayment(c, accepted);
     const quotation = await quotedRoute.quote(c);
@@ -228,20 +228,17 @@ function acceptedBy(terms: Pick<RouteTerms, "schemes">, { schemes, ...parts }: P
   return { schemes: [named(first), ...others.map(named)], baseUrl, offerReceipt, now };
 }
 
-/** Prepares the 402s for an offer. Only the error and time-dependent fields differ between them. */
-const challenges =
-  (offer: Offer, accepted: Accepted): ((reasons: Reasons) => Promise<PaymentChallenge>) =>
-  (reasons) =>
-    challenge(offer, accepted, { ...reasons, at: accepted.now() });
+const challengeFor = (offer: Offer, accepted: Accepted, reasons: Reasons): Promise<PaymentChallenge> =>
+  challenge(offer, accepted, { ...reasons, at: accepted.now() });
 
 /** The same for a listed route, with as much of its discovery entry as the terms and the signed offers leave room for. */
 function listed(route: PaidRoute, offer: Offer, accepted: Accepted): (reasons: Reasons) => Promise<PaymentChallenge> {
-  const tryOut = (extensions: Readonly<Record<string, unknown>>, reasons = UNPAID): Promise<PaymentChallenge> =>
-    challenges(offer, { ...accepted, extensions })(reasons);
-  let extensions: ReturnType<typeof routeExtensions> | null = null;
+  const tryOut = (extensions: Extensions, reasons = UNPAID) =>
+    challengeFor(offer, { ...accepted, extensions }, reasons);
+  let extensions: Promise<Extensions> | null = null;
   return async (reasons) => {
     extensions ??= routeExtensions(route, tryOut);
-    return challenges(offer, { ...accepted, extensions: await extensions })(reasons);
+    return tryOut(await extensions, reasons);
   };
 }
 

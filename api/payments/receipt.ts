@@ -72,23 +72,23 @@ export interface Settled {
   readonly transaction: Hex;
 }
 
-/** Signs offers and receipts. Each method returns members for `extensions`. */
-export interface OfferReceipt {
-  /** One signed offer for each entry of `accepts`, in its order. */
-  readonly offers: (url: string, accepts: readonly PaymentRequirements[], at: Date) => Promise<Record<string, unknown>>;
-  /** `at` is when the payment came in, so that the receipt of a replay is the same. */
-  readonly receipt: (settled: Settled, at: Date) => Promise<Record<string, unknown>>;
-}
+export type OfferReceipt = ReturnType<typeof createOfferReceipt>;
 
 /**
  * Creates the x402 extension `offer-receipt`, version 1, in its JWS form: a compact JWS over the RFC 8785 form of the
- * payload. It omits the extension's optional schemas, because clients echo all of `extensions` in a header.
+ * payload. It omits the extension's optional schemas, because clients echo all of `extensions` in a header. Each method
+ * returns members for `extensions`.
  * @param signJws signs a payload with the key of the service's did:web identifier
  */
-export function createOfferReceipt(signJws: (payload: string) => Promise<string>): OfferReceipt {
+export function createOfferReceipt(signJws: (payload: string) => Promise<string>) {
   const signed = memoize<Promise<string>>(MOST_KEPT);
   return {
-    async offers(resourceUrl, accepts, at) {
+    /** One signed offer for each entry of `accepts`, in its order. */
+    async offers(
+      resourceUrl: string,
+      accepts: readonly PaymentRequirements[],
+      at: Date,
+    ): Promise<Record<string, unknown>> {
       const validUntil = (Math.floor(at.getTime() / 1000 / SHARED_SECONDS) + 1) * SHARED_SECONDS + OFFER_SECONDS;
       const offers = accepts.map(async ({ scheme, network, asset, payTo, amount }, acceptIndex) => {
         const payload = { version: 1, resourceUrl, scheme, network, asset, payTo, amount, validUntil };
@@ -96,7 +96,11 @@ export function createOfferReceipt(signJws: (payload: string) => Promise<string>
       });
       return { [NAME]: { info: { offers: await Promise.all(offers) } } };
     },
-    async receipt({ network, url: resourceUrl, payer, transaction }, at) {
+    /** `at` is when the payment came in, so that the receipt of a replay is the same. */
+    async receipt(
+      { network, url: resourceUrl, payer, transaction }: Settled,
+      at: Date,
+    ): Promise<Record<string, unknown>> {
       const payload = { version: 1, network, resourceUrl, payer, issuedAt: unixTime(at), transaction };
       return { [NAME]: { info: { receipt: { format: "jws", signature: await signJws(jcs(payload)) } } } };
     },

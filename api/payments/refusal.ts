@@ -1,7 +1,4 @@
-import type { FieldError } from "../platform/http/schema.ts";
-
-/** Whether a refused client can retry: never, with the same request, or with a new signature. */
-export type Retry = "never" | "same" | "new";
+import type { Diagnostic } from "./schemas.ts";
 
 /** The reasons for which the gate itself refuses a payment. */
 export type RefusedFor =
@@ -21,18 +18,9 @@ export interface Refusal {
   /** The gate's own reason, for which the scheme has the code. */
   readonly kind?: RefusedFor;
   /** A new signature by default. */
-  readonly retry?: Retry;
+  readonly retry?: Diagnostic["retry"];
   /** The seconds to wait first. */
   readonly after?: number;
-}
-
-/** The extension of a 402 that explains why it was sent. */
-export interface Diagnostic {
-  readonly code: string;
-  readonly retry: Retry;
-  readonly after?: number;
-  /** Errors in the body. */
-  readonly errors?: readonly FieldError[];
 }
 
 export const diagnosticOf = ({ code = "invalid_transaction_state", retry = "new", after }: Refusal): Diagnostic => ({

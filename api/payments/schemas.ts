@@ -11,9 +11,8 @@ import {
   usd,
 } from "../platform/http/schema.ts";
 import type { receiptDocument } from "./receipt.ts";
-import type { Diagnostic } from "./refusal.ts";
 
-/** The extension `diagnostic`. */
+/** The extension of a 402 that explains why it was sent. */
 const DIAGNOSTIC = z
   .object({
     code: z.string().meta({
@@ -30,7 +29,9 @@ const DIAGNOSTIC = z
       .exactOptional()
       .meta({ description: "Errors in the body. The header omits them if they do not fit." }),
   })
-  .meta({ id: "Diagnostic" }) satisfies z.ZodType<Diagnostic>;
+  .meta({ id: "Diagnostic" });
+
+export type Diagnostic = z.infer<typeof DIAGNOSTIC>;
 
 /**
  * The body of a 402: the terms in x402 version 1. Version 2 is in the `PAYMENT-REQUIRED` header, and its signed offers

@@ -1,7 +1,7 @@
 import { readAtBlock } from "../platform/chain/read-at-block.ts";
 import { usdcCalls } from "../platform/chain/usdc.ts";
 import type { Terms } from "../platform/http/route.ts";
-import { eachNetwork, NETWORKS, type Network } from "../platform/networks.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Job, Platform } from "../platform/slice.ts";
 import type { Address } from "../platform/wallet.ts";
 
@@ -11,14 +11,7 @@ export interface UsdcState {
   readonly isReceiverBlacklisted: boolean;
 }
 
-/** Watches whether the service can receive USDC, so that no payer signs a payment that cannot settle. */
-export interface UsdcWatch {
-  /** Null while unknown. */
-  state(network: Network): UsdcState | null;
-  /** Why a payment on these terms cannot settle at the moment, in sentences; null if no obstacle is known. */
-  closed(terms: Pick<Terms, "network" | "payTo">): string | null;
-  readonly jobs: readonly Job[];
-}
+export type UsdcWatch = ReturnType<typeof createUsdcWatch>;
 
 const EVERY_MS = 10_000;
 /** An older reading does not count, because its node may be down. */
@@ -28,7 +21,8 @@ interface Seen extends UsdcState {
   readonly at: number;
 }
 
-export function createUsdcWatch({ chains, log }: Pick<Platform, "chains" | "log">, payTo: Address): UsdcWatch {
+/** Watches whether the service can receive USDC, so that no payer signs a payment that cannot settle. */
+export function createUsdcWatch({ chains, log }: Pick<Platform, "chains" | "log">, payTo: Address) {
   const seen = new Map<Network, Seen>();
   const ask = async (network: Network): Promise<UsdcState> => {
     const { isPaused, isBlacklisted } = usdcCalls(NETWORKS[network].usdc.address);
@@ -48,23 +42,23 @@ export function createUsdcWatch({ chains, log }: Pick<Platform, "chains" | "log"
     if (reason === null && before !== undefined && reasonOf(network, before) !== null)
       log.info({ network }, "USDC can be paid again");
   };
+  /** Null while unknown. */
   const state = (network: Network): UsdcState | null => {
     const found = seen.get(network);
     return found === undefined || performance.now() - found.at > KNOWN_FOR_MS ? null : found;
   };
   return {
     state,
-    closed(terms) {
+    /** Why a payment on these terms cannot settle at the moment, in sentences; null if no obstacle is known. */
+    closed(terms: Pick<Terms, "network" | "payTo">): string | null {
       const found = state(terms.network);
       if (found === null) return null;
       const isOther = terms.payTo.toLowerCase() !== payTo.toLowerCase();
       return reasonOf(terms.network, isOther ? { ...found, isReceiverBlacklisted: false } : found);
     },
-    jobs: Object.values(eachNetwork((network) => network)).map((network) => ({
-      name: `usdc ${NETWORKS[network].key}`,
-      everyMs: EVERY_MS,
-      run: () => look(network),
-    })),
+    jobs: Object.values(NETWORKS).map(
+      ({ id, key }): Job => ({ name: `usdc ${key}`, everyMs: EVERY_MS, run: () => look(id) }),
+    ),
   };
 }
 

@@ -39,8 +39,6 @@ type Checked = Pick<PresentedPayment, "version" | "authorization" | "claimed">;
 const coded = (code: ExactCode, error: string): Refusal => ({ code: `invalid_exact_evm_${code}`, error });
 
 /** Explains in one sentence what is wrong with a payment's signed terms; null if they are correct. */
-export const mismatch = (payment: Checked, terms: Terms): string | null => misfit(payment, terms)?.error ?? null;
-
 function misfit(payment: Checked, terms: Terms): Refusal | null {
   const { authorization: signed, claimed } = payment;
   const contradiction = claimError(claimed, payment, terms);

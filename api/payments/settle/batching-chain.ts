@@ -61,7 +61,7 @@ function watchContract(client: PublicClient, { log, report }: Watch) {
 
 /** When to send payments in one transaction. */
 export interface BatchPolicy {
-  /** How long the first payment waits for an unmined batch, in milliseconds. */
+  /** The maximum number of payments in a transaction. With 1, every payment is sent alone. */
   readonly most: number;
   /** How many milliseconds the first waits while another batch is not mined yet. */
   readonly waitMs: number;

@@ -3,7 +3,7 @@ import { type Hex, hashTypedData, serializeErc6492Signature, zeroAddress } from 
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import type { ClaimedTerms, PresentedPayment } from "../../../api/payments/scheme.ts";
-import { mismatch } from "../../../api/payments/schemes/exact.ts";
+import { EXACT } from "../../../api/payments/schemes/exact.ts";
 import {
   accountSignature,
   isAccountSignature,
@@ -41,8 +41,9 @@ describe("Signed terms", () => {
     version: PresentedPayment["version"] = "v2",
   ) => {
     const authorization = { ...SIGNED, ...change };
+    const signed = { scheme: "exact", signature: "0x", details: null, paymentId: null } as const;
     return (
-      mismatch({ version, authorization, claimed }, TERMS) ??
+      EXACT.misfit({ ...signed, version, authorization, claimed }, TERMS, new Date())?.error ??
       tooLong(authorization, NOW) ??
       windowProblem(authorization, { now: NOW, head: NOW - 3n })?.error ??
       null
