@@ -1,28 +1,106 @@
 import { describe, expect, test } from "vitest";
-import type { Row, StepEvent } from "../../../api/payments/step-types.ts";
-import {
-  BARRED,
-  COMPLETED,
-  CONSUMED,
-  CROWDED,
-  chain,
-  DONE,
-  EXPIRED,
-  HANDLED,
-  LOST,
-  OK,
-  PAID,
-  play,
-  REFUSED,
-  RESPONSE,
-  request,
-  row,
-  SETTLEMENT,
-  SPENT,
-  SUBMITTED,
-  story,
-  UNUSED,
-} from "./machine.ts";
+import { START, step } from "../../../api/payments/step.ts";
+import type { Arrival, Command, Row, State, StepEvent } from "../../../api/payments/step-types.ts";
+import type { Settlement, View } from "../../../api/platform/chain/view.ts";
+import type { StoredAnswer } from "../../../api/platform/http/answer.ts";
+
+const SETTLEMENT: Settlement = {
+  transaction: `0x${"11".repeat(32)}`,
+  block: 7,
+  blockHash: `0x${"77".repeat(32)}`,
+  logIndex: 3,
+};
+const ELSEWHERE: Settlement = { ...SETTLEMENT, transaction: `0x${"22".repeat(32)}`, block: 8 };
+const RESPONSE: StoredAnswer = { status: 200, body: Buffer.from("{}"), location: "/cert/0123456789abcdef" };
+
+const PAID: View = { nonce: "paid", settlement: SETTLEMENT, final: false };
+const FINAL: View = { ...PAID, final: true };
+const UNUSED: View = { nonce: "unused" };
+const SPENT: View = { nonce: "spent" };
+const EXPIRED: View = { nonce: "dead", reason: "expired" };
+const REVERTED: View = { nonce: "reverted", transaction: `0x${"33".repeat(32)}` };
+
+/** Returns a journal row in the given state, with an expired lease unless `change` overrides it. */
+function row(state: State, change: Partial<Row> = {}): Row {
+  const settled = state === "settled" || state === "fulfilled";
+  return {
+    state,
+    reason: state === "void" ? "refused" : null,
+    digest: "0xd1",
+    fingerprint: "f1",
+    paymentId: null,
+    leaseLive: false,
+    settlement: settled ? SETTLEMENT : null,
+    final: false,
+    revived: false,
+    refusal: null,
+    response: state === "fulfilled" ? RESPONSE : null,
+    ...change,
+  };
+}
+
+const request = (change: Partial<Arrival> = {}): Arrival => ({
+  type: "request",
+  row: null,
+  sameId: null,
+  signature: "valid",
+  digest: "0xd1",
+  fingerprint: "f1",
+  paymentId: null,
+  fresh: "ok",
+  ...change,
+});
+
+const resolve = (known: Row): StepEvent => ({ type: "resolve", row: known });
+
+const DONE: StepEvent = { type: "written", rows: 1 };
+const LOST: StepEvent = { type: "written", rows: 0 };
+const CROWDED: StepEvent = { type: "crowded" };
+const BARRED: StepEvent = { type: "barred", seconds: 60 };
+const UNAVAILABLE: StepEvent = { type: "unavailable" };
+const OK: StepEvent = { type: "preflight", outcome: "ok", windowOpen: true };
+const REFUSED: StepEvent = { type: "preflight", outcome: "refused", error: "The balance is too low." };
+const SUBMITTED: StepEvent = { type: "submitted" };
+const HANDLED: StepEvent = { type: "handled" };
+const COMPLETED: StepEvent = { type: "completed", response: RESPONSE };
+const HANDLE_FAILED: StepEvent = { type: "handleFailed" };
+const chain = (view: View, windowOpen = true): StepEvent => ({ type: "chain", view, windowOpen });
+
+/** Returns every command of the machine for these outcomes. */
+function play(first: StepEvent, ...outcomes: readonly StepEvent[]): Command[] {
+  let decision = step(START, first);
+  const commands = [decision.command];
+  for (const outcome of outcomes) {
+    decision = step(decision.run, outcome);
+    commands.push(decision.command);
+  }
+  return commands;
+}
+
+/** Returns the commands of `play` in short form, such as `take settled → look → wait held`. */
+const story = (first: StepEvent, ...outcomes: readonly StepEvent[]): string =>
+  play(first, ...outcomes)
+    .map(inShort)
+    .join(" → ");
+
+function inShort(command: Command): string {
+  switch (command.type) {
+    case "write":
+      return ["write", command.to, command.reason, command.final && "final"].filter(Boolean).join(" ");
+    case "take":
+      return `take ${command.seen}`;
+    case "release":
+      return command.failed ? "release failed" : "release";
+    case "answer": {
+      const { answer } = command;
+      if (answer.type === "wait") return `wait ${answer.because}${answer.charged ? " charged" : ""}`;
+      if (answer.type === "result") return answer.replay ? "replay" : "result";
+      return answer.type;
+    }
+    default:
+      return command.type;
+  }
+}
 
 const live = (state: Row["state"]) => row(state, { leaseLive: true });
 
@@ -99,7 +177,6 @@ describe("The same payment sent again", () => {
       [DONE, REFUSED, DONE],
       "take received → preflight → write void refused → pay",
     ],
-    ["settling, in work", live("settling"), [], "wait held"],
     ["settling, abandoned, paid meanwhile", row("settling"), [DONE, chain(PAID)], "take settling → look → handle"],
     [
       "settling, abandoned, unused, window open, submitted again",
@@ -131,19 +208,7 @@ describe("The same payment sent again", () => {
       [DONE, chain(EXPIRED), DONE],
       "take settling → look → write void expired → pay",
     ],
-    [
-      "settling, nonce consumed at a final block",
-      row("settling"),
-      [DONE, chain(CONSUMED), DONE],
-      "take settling → look → write void nonce_consumed → pay",
-    ],
     ["settled, in work, reported as charged", live("settled"), [], "wait held charged"],
-    [
-      "settled, abandoned, looked up again and handled",
-      row("settled"),
-      [DONE, chain(PAID)],
-      "take settled → look → handle",
-    ],
     [
       "settled, vanished, window open",
       row("settled"),
@@ -156,12 +221,6 @@ describe("The same payment sent again", () => {
       [DONE, chain(UNUSED, false), DONE, DONE],
       "take settled → look → write settling → release → wait unsettled",
     ],
-    [
-      "settled, vanished for good",
-      row("settled"),
-      [DONE, chain(EXPIRED), DONE],
-      "take settled → look → write void expired → pay",
-    ],
     ["fulfilled", row("fulfilled"), [], "replay"],
     ["fulfilled, while its settlement is watched", live("fulfilled"), [], "replay"],
     ["void, refused, and the chain agrees", row("void"), [chain(UNUSED)], "look → pay"],
@@ -172,8 +231,6 @@ describe("The same payment sent again", () => {
       "look → revive → write settled → handle",
     ],
     ["void, expired", row("void", { reason: "expired" }), [], "pay"],
-    ["void, nonce consumed", row("void", { reason: "nonce_consumed" }), [], "pay"],
-    ["void, reversed", row("void", { reason: "reversed" }), [], "pay"],
   ])("A payment with this history gets the table's answer: %s", (...[_, known, outcomes, expected]) =>
     expect(story(request({ row: known }), ...outcomes)).toBe(expected),
   );
@@ -254,4 +311,86 @@ test("A signed bait replays its answer without a settlement", () => {
     { type: "answer", answer: { type: "result", response: RESPONSE, settlement: null, replay: true } },
   ]);
   expect(story(request({ row: bait, fingerprint: "f2" }))).toBe("conflict");
+});
+
+describe("The resolver", () => {
+  test.each<[string, Row]>([
+    ["received", row("received")],
+    ["void", row("void")],
+    ["fulfilled and final", row("fulfilled", { final: true })],
+    ["a bait", row("fulfilled", { reason: "bait", settlement: null })],
+    ["settling with a live lease", row("settling", { leaseLive: true })],
+  ])("The resolver leaves a payment alone that is %s", (_, known) => expect(story(resolve(known))).toBe("done"));
+
+  test.each<[string, Row, readonly StepEvent[], string]>([
+    [
+      "handles a paid payment",
+      row("settling"),
+      [DONE, chain(PAID), HANDLED, COMPLETED],
+      "take settling → look → handle → complete → done",
+    ],
+    [
+      "gives up a payment that was mined and reverted",
+      row("settling"),
+      [DONE, chain(REVERTED), DONE],
+      "take settling → look → write void reverted → done",
+    ],
+    [
+      "never submits a payment that is not retried",
+      row("settling"),
+      [DONE, chain(UNUSED), DONE],
+      "take settling → look → release → done",
+    ],
+    [
+      "moves a vanished payment back to settling without submitting it",
+      row("settled"),
+      [DONE, chain(UNUSED), DONE, DONE],
+      "take settled → look → write settling → release → done",
+    ],
+    [
+      "retries a failing handler later",
+      row("settled"),
+      [DONE, chain(PAID), HANDLE_FAILED, DONE, DONE],
+      "take settled → look → handle → write settled → release failed → done",
+    ],
+    [
+      "only releases its lease while the chain is unreachable",
+      row("settled"),
+      [DONE, UNAVAILABLE, DONE],
+      "take settled → look → release → done",
+    ],
+    ["stops if another process took the payment first", row("settling"), [LOST], "take settling → done"],
+  ])("The resolver %s", (...[_, known, outcomes, expected]) =>
+    expect(story(resolve(known), ...outcomes)).toBe(expected),
+  );
+});
+
+describe("A fulfilled payment whose settlement is not final", () => {
+  const moved = { ...PAID, settlement: ELSEWHERE } as const;
+  test.each<[string, readonly StepEvent[], string]>([
+    ["not final yet", [DONE, chain(PAID), DONE], "take fulfilled → look → release → done"],
+    ["final", [DONE, chain(FINAL), DONE], "take fulfilled → look → write fulfilled final → done"],
+    [
+      "moved to another block",
+      [DONE, chain(moved), DONE, DONE],
+      "take fulfilled → look → write fulfilled → release → done",
+    ],
+    [
+      "vanished, still valid, submitted again",
+      [DONE, chain(UNUSED), SUBMITTED, chain(PAID), DONE],
+      "take fulfilled → look → submit → look → release → done",
+    ],
+    [
+      "vanished, window closed, not final",
+      [DONE, chain(UNUSED, false), DONE],
+      "take fulfilled → look → release → done",
+    ],
+    ["vanished, then mined without settling", [DONE, chain(REVERTED), DONE], "take fulfilled → look → release → done"],
+    ["gone at a final block", [DONE, chain(EXPIRED), DONE], "take fulfilled → look → write void reversed → done"],
+  ])("A fulfilled payment with this settlement takes the table's steps: %s", (_, outcomes, expected) =>
+    expect(story(resolve(row("fulfilled")), ...outcomes)).toBe(expected),
+  );
+
+  test("A moved settlement is stored with its new block", () =>
+    expect(play(resolve(row("fulfilled")), DONE, chain(moved)).at(-1)).toMatchObject({ settlement: ELSEWHERE }));
 });
