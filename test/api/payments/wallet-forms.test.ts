@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import {
   concat,
   encodeDeployData,
@@ -11,11 +12,14 @@ import {
   zeroAddress,
   zeroHash,
 } from "viem";
+import { type SmartAccount, toCoinbaseSmartAccount } from "viem/account-abstraction";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { STATEMENT_PRICE } from "../../../api/settlement-status/statement-request.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { startTestChain } from "../../support/chain/chain.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { artifactOf } from "../../support/chain/contracts.ts";
+import { openOperator, stockFetch } from "../../support/escrow/auth-capture.ts";
 import { forFile } from "../../support/for-file.ts";
 import {
   expectNoSignatureAnywhere,
@@ -26,13 +30,22 @@ import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts"
 import { post, v1, v2 } from "../../support/payments/requests.ts";
 import { altered, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { deployWallet, SMART_WALLET_ABI } from "../../support/payments/wallets.ts";
-import { startService } from "../../support/service/service.ts";
+import { pageIn, purchasesUrl, signInAt } from "../../support/purchases/sign-in.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+import { wire } from "../../support/settlement-status/statements.ts";
 
 // Wallets and clients write the header, its base64, and the signature in several ways.
 
 const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain }));
 const basic = `${service.url}/test/basic`;
+const newOwner = (): LocalAccount => privateKeyToAccount(generatePrivateKey());
+/** Deploys the owner's smart wallet with 10 USDC. */
+async function deploy(owner: Hex): Promise<Hex> {
+  const { address } = await deployWallet(chain, owner);
+  await chain.fund(address, 10_000_000n);
+  return address;
+}
 /** The CREATE2 factory that takes a salt and creation code and exists on the local chains. */
 const FACTORY: Hex = "0x4e59b44847b379578588920ca78fbf26c0b4956c";
 
@@ -110,17 +123,19 @@ describe("A smart wallet", () => {
     await chain.fund(address, 10_000_000n);
     return { address, data: concat([zeroHash, creation]) };
   }
-  const newOwner = () => privateKeyToAccount(generatePrivateKey());
 
-  test("A deployed wallet pays once with a wrapped (ERC-6492) and a bare signature together", async () => {
+  test("A deployed wallet pays once with a wrapped (ERC-6492) and a bare signature together, and gets the certificate itself", async () => {
     const owner = newOwner();
-    const { address } = await deployWallet(chain, owner.address);
-    await chain.fund(address, 10_000_000n);
+    const address = await deploy(owner.address);
     const signed = await signPayment(owner, { from: address });
     const forms = [as(signed, wrapped), as(signed, (one) => wrapped(one, FACTORY, "0x1234")), signed];
     const answers = await Promise.all(forms.map((one) => post(basic, v2(one))));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(answers[0]?.body).toMatchObject({ verdict: "pass", wallet: address.toLowerCase() });
+    const wrong = await post(basic, v2(await signPayment(newOwner(), signed.authorization)));
+    expectProblem(wrong, 400, "malformed_request");
+    expect(wrong.text).not.toContain(String(answers[0]?.body.id));
     await chargedOnce(chain, signed);
     const forged = await signPayment(newOwner(), { from: address });
     expect(expectPaymentRequired(await post(basic, v2(as(forged, wrapped))))).toMatch(/is not the payer's/);
@@ -142,12 +157,126 @@ describe("A smart wallet", () => {
 
   test("A doubly wrapped signature is refused", async () => {
     const owner = newOwner();
-    const { address } = await deployWallet(chain, owner.address);
-    await chain.fund(address, 10_000_000n);
+    const address = await deploy(owner.address);
     const signed = as(await signPayment(owner, { from: address }), (one) => wrapped(wrapped(one)));
     expect(expectPaymentRequired(await post(basic, v2(signed)))).toMatch(/is not the payer's/);
     await nothingCharged(chain, address);
   });
 });
 
+describe("An account that delegates to a smart wallet (EIP-7702)", () => {
+  const delegate = (account: Hex, wallet: Hex) =>
+    chain.client.setCode({ address: account, bytecode: `0xef0100${wallet.slice(2)}` });
+
+  test("A delegating account pays with its own signature if the wallet code accepts it", async () => {
+    const account = await newPayer(chain);
+    await delegate(account.address, await deploy(account.address));
+    const signed = await signPayment(account);
+    expect((await post(basic, v2(signed))).status).toBe(200);
+    await chargedOnce(chain, signed);
+  });
+
+  test("A delegating account is refused if the wallet code rejects its signature, because USDC calls the wallet", async () => {
+    const account = await newPayer(chain);
+    await delegate(account.address, await deploy(newOwner().address));
+    const why = expectPaymentRequired(await post(basic, v2(await signPayment(account))));
+    expect(why).toMatch(/rejects the signature/);
+    await nothingCharged(chain, account);
+  });
+});
+
+describe("A contract that is not a wallet", () => {
+  /** Bytecode of contracts, by what they return from `isValidSignature` for any input. */
+  test.each<[string, Hex]>([
+    ["returns nothing", "0x00"],
+    ["returns another value", `0x7f${"ff".repeat(4)}${"00".repeat(28)}60005260206000f3`],
+    ["never returns", "0x5b600056"],
+    ["has no such function", "0x5f5ffd"],
+  ])("A contract that %s is refused", async (_, bytecode) => {
+    const { address } = await newPayer(chain);
+    await chain.client.setCode({ address, bytecode });
+    const signed = await signPayment(newOwner(), { from: address });
+    expect(expectPaymentRequired(await post(basic, v2(signed)))).toMatch(/is not the payer's/);
+    await nothingCharged(chain, address);
+  });
+});
+
 test("No response, log line, or database row contains a plaintext signature", () => expectNoSignatureAnywhere(service));
+
+describe("Coinbase", () => {
+  /** Coinbase's factory, version 1, at its address on Base. */
+  const COINBASE = "0x0ba5ed0c6aa8c49038f819e587e2633c4a9f428a";
+  const { CANONICAL_CODE } = process.env;
+  const codes: Readonly<Record<Hex, Hex>> =
+    CANONICAL_CODE === undefined ? {} : JSON.parse(readFileSync(CANONICAL_CODE, "utf8"));
+  const hasFactory = Object.keys(codes).some((address) => address.toLowerCase() === COINBASE);
+
+  /** Signs as viem's wallet client does, wrapped (ERC-6492) while the wallet is not deployed. */
+  const asSigner = (wallet: SmartAccount): LocalAccount => wallet as unknown as LocalAccount;
+
+  /** Wraps every signature, as Base Account does even after the wallet is deployed. */
+  const wrapping = (wallet: SmartAccount): LocalAccount => {
+    const signer = asSigner(wallet);
+    return {
+      address: wallet.address,
+      signTypedData: async (data: never) => wrapped(await signer.signTypedData(data), COINBASE),
+      signMessage: async (message: never) => wrapped(await signer.signMessage(message), COINBASE),
+    } as unknown as LocalAccount;
+  };
+
+  describe.skipIf(!hasFactory)("Coinbase's smart wallet with its real code and viem's client", () => {
+    let chain: TestChain;
+    let service: TestService;
+    let basic: string;
+    beforeAll(async () => {
+      chain = await startTestChain();
+      for (const [address, bytecode] of Object.entries(codes) as [Hex, Hex][])
+        await chain.client.setCode({ address, bytecode });
+      const operator = await openOperator(chain);
+      service = await startService({ chain, config: { escrowAddresses: [operator.address] } });
+      basic = `${service.url}/test/basic`;
+      return async () => {
+        await service.stop();
+        await chain.stop();
+      };
+    });
+
+    async function newWallet(): Promise<SmartAccount> {
+      const owners = [privateKeyToAccount(generatePrivateKey())];
+      const wallet = await toCoinbaseSmartAccount({ client: chain.client as never, owners, version: "1" });
+      await chain.fund(wallet.address, 10_000_000n);
+      return wallet;
+    }
+
+    async function deploy(wallet: SmartAccount): Promise<void> {
+      const { factory, factoryData } = await wallet.getFactoryArgs();
+      const call = { to: factory as Hex, data: factoryData as Hex };
+      const hash = await chain.client.sendTransaction({ account: devAccount(1).address, chain: null, ...call });
+      await chain.client.waitForTransactionReceipt({ hash });
+    }
+
+    test("An undeployed wallet gets a 402 that asks for deployment first, and the same header pays afterwards", async () => {
+      const wallet = await newWallet();
+      const early = await signPayment(asSigner(wallet));
+      expect(early.signature).toMatch(/(6492){16}$/);
+      expect(expectPaymentRequired(await post(basic, v2(early)))).toMatch(/Deploy the wallet first/);
+      await nothingCharged(chain, wallet.address);
+      await deploy(wallet);
+      await vi.waitFor(async () => expect((await post(basic, v2(early))).status).toBe(200), 10_000);
+      await chargedOnce(chain, early);
+    });
+
+    test("Wrapped signatures work for auth-capture, sign-in, and a verified statement", async () => {
+      const wallet = await newWallet();
+      await deploy(wallet);
+      const bought = await stockFetch(wrapping(wallet))(`${service.url}/escrow/demo`, { method: "POST" });
+      expect([bought.status, await bought.json()]).toMatchObject([200, { escrow: { status: "released" } }]);
+      expect(pageIn(await signInAt(purchasesUrl(service.url), wrapping(wallet))).purchases).toHaveLength(1);
+      const signed = await signPayment(wrapping(wallet));
+      const payment = await signPayment(await newPayer(chain), { value: STATEMENT_PRICE });
+      const body = JSON.stringify({ authorization: wire(signed), signature: signed.signature });
+      const statement = await post(`${service.url}/settlement`, v2(payment), body);
+      expect([statement.status, statement.body]).toMatchObject([200, { signature: { verified: true } }]);
+    });
+  });
+});
