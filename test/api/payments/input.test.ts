@@ -4,6 +4,7 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { hold } from "../../support/openapi/answers.ts";
 import {
+  diagnosticOf,
   expectNoSignatureAnywhere,
   expectPaymentRequired,
   expectProblem,
@@ -71,6 +72,26 @@ describe("Request bodies", () => {
   test("An unpaid request gets 402, whatever its body contains", async () => {
     for (const body of [null, "", "{", "not JSON", "\u0000", '{"a":1}', "x".repeat(64 * KIB)])
       expect(expectPaymentRequired(await post(basic(), {}, body))).toMatch(/Payment required/);
+  });
+
+  const claim = { category: "taste", conditions: {}, parties: { payer: "0x1", payee: "0x2" } };
+
+  test.each<[string, string, string, RegExp]>([
+    ["/score", "{}", "malformed_request", /^This body would be refused, and nothing charged: wallet: /],
+    ["/score", '{"wallet":"0x12"}', "malformed_request", /wallet: expected a wallet: 0x and 40 hex digits/],
+    ["/score", "{", "malformed_request", /The body is not JSON/],
+    ["/score/batch", '{"wallets":[]}', "unacceptable", /wallets: expected 1 to 25 wallets/],
+    ["/arbiter/verify", JSON.stringify(claim), "malformed_request", /parties/],
+    ["/score/batch", JSON.stringify({ wallets: Array(400).fill("x") }), "malformed_request", /and 397 more/],
+  ])("The 402 of %s starts by rejecting the body %s", async (...[path, body, code, why]) => {
+    const answer = await post(service.url + path, {}, body);
+    expect(expectPaymentRequired(answer)).toMatch(why);
+    expect(answer.body.error).toMatch(/^This body would be refused/);
+    expect(challengeOf(answer).accepts).toHaveLength(1);
+    expect(diagnosticOf(answer)).toMatchObject({
+      ...{ code, retry: "never" },
+      errors: expect.arrayContaining([{ path: expect.any(String), message: expect.any(String) }]),
+    });
   });
 
   test("A body that never ends does not delay the 402", async () => {

@@ -6,6 +6,7 @@ import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import {
+  diagnosticOf,
   expectNoSignatureAnywhere,
   expectPaymentRequired,
   expectProblem,
@@ -13,7 +14,7 @@ import {
 import { broadcast, chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { PRICES } from "../../support/payments/prices.ts";
 import { acceptedOf, post, v1, v2 } from "../../support/payments/requests.ts";
-import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
+import { BASE, newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -30,22 +31,50 @@ beforeEach(async () => {
   payer = await newPayer(chain);
 });
 
-/** Checks that the payment is refused with 402 for this reason and charges nothing. */
-async function expectRefused(headers: Record<string, string>, why: RegExp): Promise<void> {
-  expect(expectPaymentRequired(await post(basic(), headers))).toMatch(why);
+/** Checks that the payment is refused with 402 for this reason and charges nothing. Returns the diagnostic. */
+async function expectRefused(headers: Record<string, string>, why: RegExp): Promise<unknown> {
+  const answer = await post(basic(), headers);
+  expect(expectPaymentRequired(answer)).toMatch(why);
   await nothingCharged(chain, payer);
+  return diagnosticOf(answer);
 }
 
+const inAMinute = expect.toSatisfy((seconds: number) => seconds > 30, "about a minute");
+
 describe("Signed terms", () => {
-  test.each<[string, () => Partial<Authorization>, RegExp]>([
-    ["one unit too little", () => ({ value: PRICES.basic - 1n }), new RegExp(`must be for exactly ${PRICES.basic}`)],
-    ["another receiver", () => ({ to: SOMEBODY }), /it must pay 0x0+c0ffee01/],
-    ["a window that is over", () => ({ validBefore: unixNow() - 1n }), /expired/],
-    ["a window that has not begun", () => ({ validAfter: unixNow() + 60n }), /not valid until/],
-  ])("An authorization with %s gets 402 in both versions", async (_, fields, why) => {
+  test.each<[string, () => Partial<Authorization>, RegExp, string, object?]>([
+    ["one unit too little", () => ({ value: PRICES.basic - 1n }), /for exactly 250000/, "authorization_value_mismatch"],
+    ["a window that is over", () => ({ validBefore: unixNow() - 1n }), /expired/, "authorization_valid_before"],
+    [
+      "a window that has not begun",
+      () => ({ validAfter: unixNow() + 60n }),
+      /not valid until/,
+      "authorization_valid_after",
+      { retry: "same", after: inAMinute },
+    ],
+  ])("An authorization with %s gets 402 with x402's code in both versions", async (...[, fields, why, code, more]) => {
     const signed = await signPayment(payer, fields());
-    await expectRefused(v2(signed), why);
-    await expectRefused(v1(signed), why);
+    const diagnostic = { code: `invalid_exact_evm_payload_${code}`, retry: "new", ...more };
+    expect(await expectRefused(v2(signed), why)).toEqual(diagnostic);
+    expect(await expectRefused(v1(signed), why)).toEqual(diagnostic);
+  });
+
+  test("An authorization for another receiver gets 402 with x402's code", async () => {
+    const diagnostic = await expectRefused(v2(await signPayment(payer, { to: SOMEBODY })), /it must pay 0x0+c0ffee01/);
+    expect(diagnostic).toEqual({ code: "invalid_exact_evm_recipient_mismatch", retry: "new" });
+  });
+
+  test("For a wrong signature, the error names the recovered signer, the payer, and the domain", async () => {
+    const other = await newPayer(chain);
+    const { authorization } = await signPayment(payer);
+    const { signature } = await signPayment(other, authorization);
+    const [signer, wallet] = [other, payer].map(({ address }) => address.toLowerCase());
+    const domain = `name "USD Coin", version "2", chainId 8453, verifyingContract ${BASE.usdc.address}`;
+    const why = new RegExp(`${signer} was recovered .* the payer is ${wallet}.*${domain}`);
+    const diagnostic = { code: "invalid_exact_evm_signature", retry: "new" };
+    expect(await expectRefused(v2({ authorization, signature }), why)).toEqual(diagnostic);
+    const nonsense = v2({ authorization, signature: `0x${"00".repeat(64)}1b` });
+    expect(await expectRefused(nonsense, /no account can be recovered/)).toEqual(diagnostic);
   });
 
   test("The signed terms decide, and a contradicting `accepted` object gets 402", async () => {
@@ -71,7 +100,8 @@ describe("Payments that the token contract would refuse", () => {
   test("A payer without enough USDC gets 402, that authorization stays refused, and a new one is accepted", async () => {
     payer = await newPayer(chain, PRICES.basic - 1n);
     const signed = await signPayment(payer);
-    await expectRefused(v2(signed), /balance is too low/);
+    const diagnostic = await expectRefused(v2(signed), /too low.* has 0\.249999 USDC, and the price is 0\.25 USDC/);
+    expect(diagnostic).toEqual({ code: "insufficient_funds", retry: "new" });
     await chain.fund(payer.address, 1n);
     await expectRefused(v2(signed), /will not be submitted again/);
     const fresh = await signPayment(payer);
@@ -113,6 +143,13 @@ describe("Payments that the token contract would refuse", () => {
     const forged = await signPayment(devAccount(9), signed.authorization);
     await expectRefused(v2(forged), /./);
   });
+});
+
+test("A 503 tells the client when to send the same request again", async () => {
+  const signed = await signPayment(payer, { value: PRICES.score });
+  const answer = await post(`${service.url}/score`, v2(signed), JSON.stringify({ wallet: SOMEBODY }));
+  expectProblem(answer, 503, "not_available");
+  expect(answer.body.diagnostic).toEqual({ code: "not_available", retry: "same", after: 5 });
 });
 
 describe("An authorization broadcast by a stranger", () => {

@@ -13,6 +13,14 @@ export function expectPaymentRequired(answer: Answer): string {
   return String(answer.body.error);
 }
 
+/** Returns the diagnostic of a 402. The header has the same one, except for errors that do not fit. */
+export function diagnosticOf(answer: Answer): unknown {
+  const { diagnostic } = answer.body.extensions as { diagnostic: Record<string, unknown> };
+  const { errors: _, ...code } = diagnostic;
+  expect(challengeOf(answer).extensions?.diagnostic).toMatchObject(code);
+  return diagnostic;
+}
+
 /** Expects a problem from the catalog in RFC 9457 form, with a pending settlement if its detail reports one. */
 export function expectProblem(answer: Answer, status: number, code: string): void {
   expect({ status: answer.status, ...answer.body }).toMatchObject({
