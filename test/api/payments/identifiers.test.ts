@@ -14,7 +14,6 @@ import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
-type Fresh = Parameters<typeof signPayment>[1];
 const DEAD = "0x000000000000000000000000000000000000dead";
 
 let payer: LocalAccount;
@@ -41,18 +40,15 @@ describe("A payment with a payment identifier", () => {
     await chargedOnce(chain, signed);
   });
 
-  test.each<[string, () => Fresh, RegExp]>([["for another payee", () => ({ to: DEAD }), /it must pay/]])(
-    "An authorization %s gets 402 instead of the replay, and the original authorization still gets it",
-    async (_, fields, why) => {
-      const signed = await signPayment(payer);
-      const first = await post(basic(), v2(signed, { id }));
-      const answer = await post(basic(), v2(await signPayment(payer, fields()), { id }));
-      expect(expectPaymentRequired(answer)).toMatch(why);
-      expect(answer.text).not.toContain(String(first.body.id));
-      expect((await post(basic(), v2(signed, { id }))).text).toBe(first.text);
-      await chargedOnce(chain, signed);
-    },
-  );
+  test("An authorization for another payee gets 402 instead of the replay, and the original authorization still gets it", async () => {
+    const signed = await signPayment(payer);
+    const first = await post(basic(), v2(signed, { id }));
+    const answer = await post(basic(), v2(await signPayment(payer, { to: DEAD }), { id }));
+    expect(expectPaymentRequired(answer)).toMatch(/it must pay/);
+    expect(answer.text).not.toContain(String(first.body.id));
+    expect((await post(basic(), v2(signed, { id }))).text).toBe(first.text);
+    await chargedOnce(chain, signed);
+  });
 
   test("Ten concurrent requests with ten signatures under one identifier are one purchase", async () => {
     const all = await Promise.all(Array.from({ length: 10 }, () => signPayment(payer)));

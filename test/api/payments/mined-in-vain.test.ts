@@ -47,60 +47,33 @@ describe("The gas of one settlement", async () => {
     return receipts.reduce((sum, { gasUsed }) => sum + gasUsed, 0n);
   }
 
-  /** Creates an account with this code, as a contract or by delegation (EIP-7702), with 10 USDC. */
-  const KINDS = {
-    "a contract": async (code: Hex) => {
-      const account = await newPayer(chain);
-      await chain.client.setCode({ address: account.address, bytecode: code });
-      return account;
-    },
-    "an account that delegates to one (EIP-7702)": async (code: Hex) => {
-      const { address: wallet } = await newPayer(chain, 0n);
-      await chain.client.setCode({ address: wallet, bytecode: code });
-      const account = await newPayer(chain);
-      await chain.client.setCode({ address: account.address, bytecode: `0xef0100${wallet.slice(2)}` });
-      return account;
-    },
-  } as const;
-  const kinds = Object.entries(KINDS);
+  async function contract(code: Hex) {
+    const account = await newPayer(chain);
+    await chain.client.setCode({ address: account.address, bytecode: code });
+    return account;
+  }
+  /** Creates an account that delegates to a contract with this code (EIP-7702). */
+  async function delegating(code: Hex) {
+    const { address: wallet } = await newPayer(chain, 0n);
+    await chain.client.setCode({ address: wallet, bytecode: code });
+    return contract(`0xef0100${wallet.slice(2)}`);
+  }
 
-  describe.each(kinds)("%s that behaves differently in simulations", (_, deploy) => {
-    test.each([
-      ["the gas price", SIGNS["transactions have a gas price, simulations none"]],
-      ["the origin", SIGNS["transactions have an origin, simulations none"]],
-      ["our address", originIs(RELAYER.address)],
-      ["a gas limit above ours", gasBelow(1_000_000)],
-    ])("A payer whose code detects simulations by %s is refused, and no gas is spent", async (__, sign) => {
-      const payer = await deploy(burningWallet(sign));
-      const why = expectPaymentRequired(await buy(one, await signPayment(payer)));
-      expect(why).toMatch(/rejects the signature|more than 350,000 gas/);
-      expect(await sent()).toBe(0);
-    });
-
-    test("A payer whose code changes before it is mined costs at most 350,000 gas once, and the same header is never submitted again", async () => {
-      const payer = await deploy(burningWallet(SIGNS["a flag in its storage is set in between"]));
-      const signed = await signPayment(payer);
-      await chain.client.setAutomine(false);
-      const answering = buy(one, signed);
-      await expect.poll(async () => (await chain.client.getTxpoolStatus()).pending, soon).toBe(1);
-      await chain.client.setStorageAt({ address: payer.address, ...FLAG });
-      await chain.mine();
-      await chain.client.setAutomine(true);
-      const answers = [await answering];
-      await chain.client.setStorageAt({ address: payer.address, index: FLAG.index, value: pad("0x0") });
-      for (const service of [one, other, one]) answers.push(await buy(service, signed));
-      answers.push(...(await Promise.all([one, other, other].map((service) => buy(service, signed)))));
-      for (const answer of answers) expect(expectPaymentRequired(answer)).toMatch(/mined and reverted/);
-      expect(await sent()).toBe(1);
-      const spent = await gasSpent();
-      expect(spent).toBeLessThanOrEqual(MOST_GAS);
-      expect(spent).toBeGreaterThan(50_000n);
-      await nothingCharged(chain, payer);
-    });
+  test.each([
+    ["the gas price", SIGNS["transactions have a gas price, simulations none"], contract],
+    ["the origin", SIGNS["transactions have an origin, simulations none"], delegating],
+    ["our address", originIs(RELAYER.address), contract],
+    ["a gas limit above ours", gasBelow(1_000_000), contract],
+  ])("A payer whose code detects simulations by %s is refused, and no gas is spent", async (_, sign, deploy) => {
+    const payer = await deploy(burningWallet(sign));
+    const why = expectPaymentRequired(await buy(one, await signPayment(payer)));
+    expect(why).toMatch(/rejects the signature|more than 350,000 gas/);
+    expect(await sent()).toBe(0);
   });
 
-  test("A payment that was mined and reverted gets its result if its payer later broadcasts the authorization", async () => {
-    const payer = await KINDS["a contract"](burningWallet(SIGNS["a flag in its storage is set in between"]));
+  /** Pays with a wallet whose code changes in the payment's block only, so that the payment is mined and reverts. */
+  async function payInVain(deploy = contract) {
+    const payer = await deploy(burningWallet(SIGNS["a flag in its storage is set in between"]));
     const signed = await signPayment(payer);
     await chain.client.setAutomine(false);
     const answering = buy(one, signed);
@@ -108,8 +81,27 @@ describe("The gas of one settlement", async () => {
     await chain.client.setStorageAt({ address: payer.address, ...FLAG });
     await chain.mine();
     await chain.client.setAutomine(true);
-    expectPaymentRequired(await answering);
+    const answer = await answering;
     await chain.client.setStorageAt({ address: payer.address, index: FLAG.index, value: pad("0x0") });
+    return { payer, signed, answer };
+  }
+
+  test("A payer whose code changes before it is mined costs at most 350,000 gas once, and the same header is never submitted again", async () => {
+    const { payer, signed, answer } = await payInVain(delegating);
+    const answers = [answer];
+    for (const service of [one, other, one]) answers.push(await buy(service, signed));
+    answers.push(...(await Promise.all([one, other, other].map((service) => buy(service, signed)))));
+    for (const answer of answers) expect(expectPaymentRequired(answer)).toMatch(/mined and reverted/);
+    expect(await sent()).toBe(1);
+    const spent = await gasSpent();
+    expect(spent).toBeLessThanOrEqual(MOST_GAS);
+    expect(spent).toBeGreaterThan(50_000n);
+    await nothingCharged(chain, payer);
+  });
+
+  test("A payment that was mined and reverted gets its result if its payer later broadcasts the authorization", async () => {
+    const { signed, answer } = await payInVain();
+    expectPaymentRequired(answer);
     await broadcast(chain, signed);
     expect((await buy(other, signed)).status).toBe(200);
     await chargedOnce(chain, signed);
@@ -117,16 +109,14 @@ describe("The gas of one settlement", async () => {
   });
 
   test("A wallet that needs more gas than the limit is refused with the reason", async () => {
-    const payer = await newPayer(chain);
-    await chain.client.setCode({ address: payer.address, bytecode: slowWallet(8_000) });
+    const payer = await contract(slowWallet(8_000));
     const why = expectPaymentRequired(await buy(one, await signPayment(payer)));
     expect(why).toMatch(/would take more than 350,000 gas/);
     expect(await sent()).toBe(0);
   });
 
   test("A wallet that needs less gas than the limit can pay", async () => {
-    const payer = await newPayer(chain);
-    await chain.client.setCode({ address: payer.address, bytecode: slowWallet(2_500) });
+    const payer = await contract(slowWallet(2_500));
     const signed = await signPayment(payer);
     expect((await buy(one, signed)).status).toBe(200);
     await chargedOnce(chain, signed);

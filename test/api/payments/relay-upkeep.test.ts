@@ -201,20 +201,6 @@ describe("One purpose", () => {
     await expect(send("in vain", relaying.another(), target)).rejects.toThrow(/mined and reverted/);
     expect(await client.getTransactionCount({ address: relaying.relayer.address })).toBe(1);
   });
-
-  test("A purpose whose nonce was taken by another use of the key is sent again once that is final", async () => {
-    base.pool.treat("swallowed");
-    const lost = await send("again");
-    await client.impersonateAccount({ address: relaying.relayer.address });
-    await client.sendTransaction({ account: relaying.relayer.address, to: PAY_TO, value: 1n });
-    await relaying.tendAfter(5);
-    expect(await send("again")).toBe(lost);
-    await base.pass(16);
-    await relaying.tendAfter(5, relaying.another());
-    expect(await states()).toEqual([[0, "lost"]]);
-    const hash = await send("again");
-    expect([hash === lost, await isMined(hash)]).toEqual([false, true]);
-  });
 });
 
 test("A transaction moved by a reorganization is found again and becomes final", async () => {

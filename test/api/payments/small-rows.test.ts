@@ -13,7 +13,7 @@ import { expectPaymentRequired } from "../../support/payments/expectations.ts";
 import { hex, newPayment, refusedRows, WRITES } from "../../support/payments/journal-rows.ts";
 import { broadcast, chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
-import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { binary, connectOwner, tableBytes } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -96,6 +96,31 @@ test("Pruning refused payments an hour after their windows frees their space and
   await refuse();
   expect((await tableBytes(owner, "payment")) - empty).toBeLessThan((full - empty) * 1.05);
   await owner.query("TRUNCATE payment");
+});
+
+test("Only a payment that was never submitted is pruned, an hour after its window", async () => {
+  const now = unixNow();
+  const hour = 3_600n;
+  const enter = async (route: string, validBefore: bigint) => {
+    const [payment, token] = [newPayment({ route, validBefore }), randomUUID()];
+    await journal.insert(payment, token);
+    return { payment, key: payment.key, token };
+  };
+  const over = await enter("over for an hour", now - hour - 5n);
+  const almost = await enter("over for almost an hour", now - hour + 60n);
+  const open = await enter("not over", now + hour);
+  for (const { key, token } of [over, almost, open]) await journal.release(key, token, false);
+  await enter("a request is working on it", now - hour - 5n);
+  const { payment: kept, key, token } = await enter("submitted", now - hour - 5n);
+  await journal.write(key, token, { ...WRITES.leave, kept });
+  expect(await journal.prune()).toBe(1);
+  const { rows } = await owner.query("SELECT route FROM payment ORDER BY route");
+  expect(rows.map(({ route }) => route)).toEqual([
+    "a request is working on it",
+    "not over",
+    "over for almost an hour",
+    "submitted",
+  ]);
 });
 
 /** An ERC-1271 wallet may use any bytes as its signature, and a scheme may add details of any length. */

