@@ -1,8 +1,10 @@
+import type { Answer } from "../../api/payments/step-types.ts";
+import type { Transaction } from "./batch.ts";
 import { chainMoves, leaseMoves } from "./chain.ts";
-import { batchInShort, deliveredBy, inShort, rowInShort } from "./coverage.ts";
 import { finalize, relayed } from "./outside-runs.ts";
+import type { Answered } from "./promises.ts";
 import { act, arrive, crash, type Explored, heartbeat, type Outcome, resolve } from "./shell.ts";
-import { beginning, type Happening, type Process, type Surroundings } from "./world.ts";
+import { beginning, type Happening, type JournalRow, type Process, type Surroundings } from "./world.ts";
 
 /** A state as numbers: the surroundings, the API processes, and the resolver. An idle process is 0. */
 export type State = readonly number[];
@@ -184,9 +186,9 @@ function numbering<T extends object | null>() {
     parts.set(text, known);
     return known;
   };
-  const inShort = (part: Part): string => {
+  const textOf = (part: Part): string => {
     if (part === null || typeof part !== "object") return `${part}`;
-    return Array.isArray(part) ? `[${part.map(inShort)}]` : `#${partNumber(part)}`;
+    return Array.isArray(part) ? `[${part.map(textOf)}]` : `#${partNumber(part)}`;
   };
   const keep = (part: Part): void => {
     if (part === null || typeof part !== "object") return;
@@ -197,7 +199,7 @@ function numbering<T extends object | null>() {
     const same = numbers.get(value);
     if (same !== undefined) return same;
     const fields: Part[] = Object.values(value ?? {});
-    const text = fields.map(inShort).join("|");
+    const text = fields.map(textOf).join("|");
     const known = numbers.get(text);
     if (known !== undefined) return known;
     fields.forEach(keep);
@@ -206,3 +208,34 @@ function numbering<T extends object | null>() {
   };
   return { values, numberOf };
 }
+
+type About = Pick<Answered, "answer" | "sent" | "known">;
+
+/**
+ * Returns an answer in short form, with its sender and whether it is about a payment that the header does not carry.
+ */
+function inShort({ answer, sent, known }: About): string {
+  const other = known !== null && known.authorization !== sent.authorization ? ", under the same identifier" : "";
+  return `${sent.by}: ${answerInShort(answer)}${other}`;
+}
+
+function answerInShort(answer: Answer): string {
+  switch (answer.type) {
+    case "wait":
+      return `wait, ${answer.because}${answer.charged ? ", charged" : ""}`;
+    case "result":
+      return answer.replay ? "replay" : "result";
+    default:
+      return answer.type;
+  }
+}
+
+const rowInShort = ({ state, reason, final }: JournalRow): string =>
+  ["row", state, reason, final && "final"].filter(Boolean).join(" ");
+
+const batchInShort = ({ calls, stored, failed }: Transaction): string =>
+  `batch of ${calls.length}, ${stored}${failed.length > 0 ? `, ${failed.length} failed` : ""}`;
+
+/** Returns the payment whose result its payer gets, as a bit. */
+const deliveredBy = ({ answer, sent, known }: About): number =>
+  answer.type === "result" && sent.by === "payer" ? 1 << (known?.authorization ?? sent.authorization) : 0;

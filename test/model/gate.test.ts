@@ -2,8 +2,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { step } from "../../api/payments/step.ts";
 import { BATCH_RULES } from "./batch-rules.ts";
 import { type Exploration, explore } from "./explore.ts";
-import { RULES } from "./rules.ts";
-import { SALE_RULES } from "./sale-rules.ts";
+import { RULES, SALE_RULES } from "./rules.ts";
 import type { World } from "./world.ts";
 import { BEYOND, WORLDS, type WorldName } from "./worlds.ts";
 

@@ -1,6 +1,7 @@
 import { step } from "../../api/payments/step.ts";
 import type { Command, Reason, Run, StepDecision, StepEvent } from "../../api/payments/step-types.ts";
 import type { Explored } from "./shell.ts";
+import { resultOf } from "./world.ts";
 import type { WorldName } from "./worlds.ts";
 
 /** A rule of the gate, the way to switch it off, and the promise that then breaks in a small world. */
@@ -14,18 +15,18 @@ export interface Rule {
 type Machine = typeof step;
 
 /** Returns the machine with the decisions of `instead` where it returns one. */
-export const unless =
+const unless =
   (instead: (run: Run, event: StepEvent) => StepDecision | null): Machine =>
   (run, event) =>
     instead(run, event) ?? step(run, event);
 
 /** Returns the machine with its decisions changed by `change`. */
-export const changing =
+const changing =
   (change: (decision: StepDecision) => StepDecision): Machine =>
   (run, event) =>
     change(step(run, event));
 
-export const go = (run: Run, command: Command, ...next: Command[]): StepDecision => ({
+const go = (run: Run, command: Command, ...next: Command[]): StepDecision => ({
   run: { ...run, next },
   command,
 });
@@ -296,4 +297,47 @@ export const RULES: readonly Rule[] = [
     breaks: 8,
     without: { step: neverWatched },
   },
+];
+
+/** Continues as if the settlement had been stored. */
+const neverNoted = unless((run, event) =>
+  event.type === "notImmediate" && run.settlement !== null
+    ? go({ ...run, noted: true }, { type: "handle", settlement: run.settlement, noted: true })
+    : null,
+);
+
+const withoutSettlement = changing((decision) =>
+  decision.command.type === "complete" ? go(decision.run, { type: "complete", settlement: null }) : decision,
+);
+
+const toldFirst = unless((run, event) =>
+  event.type === "handled" && !run.job
+    ? go(run, {
+        type: "answer",
+        answer: { type: "result", response: resultOf("r1"), settlement: run.settlement, replay: false },
+      })
+    : null,
+);
+
+/** The rules for the time at which a sale is made and stored. */
+export const SALE_RULES: readonly Rule[] = [
+  {
+    rule: "work with effects on others begins once its settlement is stored",
+    world: "noticed",
+    breaks: 11,
+    without: { off: "settled-before-others-notice" },
+  },
+  {
+    rule: "a delayed sale has its settlement stored",
+    world: "noticed",
+    breaks: 11,
+    without: { step: neverNoted },
+  },
+  {
+    rule: "an immediate sale is stored with its settlement",
+    world: "immediate",
+    breaks: 4,
+    without: { step: withoutSettlement },
+  },
+  { rule: "a result is answered once it is stored", world: "immediate", breaks: 5, without: { step: toldFirst } },
 ];
