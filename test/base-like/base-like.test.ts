@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   createPublicClient,
   createWalletClient,
@@ -68,14 +67,6 @@ describe("chain of the Base stand-in", async () => {
       expect(await client.readContract({ ...balanceOf, blockTag: "finalized" })).toBe(10_000_000_000n);
     });
 
-    test("The clock runs between blocks and is never behind them", async () => {
-      const before = base.now().getTime();
-      await sleep(30);
-      expect(base.now().getTime() - before).toBeGreaterThanOrEqual(29);
-      await send(await signed());
-      expect(base.unixNow()).toBeGreaterThanOrEqual((await blockOf("latest")).timestamp);
-    });
-
     test("While halted, the chain makes no block although the clock runs, and on resuming it catches up", async () => {
       const before = await blockOf("latest");
       base.halt();
@@ -126,7 +117,6 @@ describe("provider of the Base stand-in", async () => {
 
   const base = await forFile(startBaseLike({ profile: { ...BASE, backends: [{ lagMs: 0 }, { lagMs: 0 }] } }));
   const { chain } = base;
-  const client = createPublicClient({ transport: http(base.url, { retryCount: 0 }), cacheTime: 0 });
   const usdc = chain.network.usdc.address;
   const TRANSFER = parseAbiItem("event Transfer(address indexed from, address indexed to, uint256 value)");
 
@@ -185,40 +175,6 @@ describe("provider of the Base stand-in", async () => {
         base.backend(1, { lastBlock: null });
       }
     });
-
-    test("A backend that is some blocks behind never catches up", async () => {
-      base.backend(1, { lagBlocks: 3n });
-      const head = await headOf();
-      expect(await results("eth_blockNumber")).toEqual(new Set([head, head - 3n].map((at) => `0x${at.toString(16)}`)));
-      base.backend(1, { lagBlocks: 0n });
-    });
-
-    test("A backend with a hole has the block's state without its logs and receipts", async () => {
-      const { receiver, transactionHash: hash, blockNumber } = await transfer();
-      for (const index of [0, 1]) base.backend(index, { holes: [[blockNumber, blockNumber]] });
-      const logs = () => client.getLogs({ address: usdc, fromBlock: blockNumber, toBlock: blockNumber });
-      expect(await logs()).toEqual([]);
-      await expect(client.getTransactionReceipt({ hash })).rejects.toThrow(/could not be found/);
-      const args = [receiver] as const;
-      expect(await client.readContract({ address: usdc, abi: USDC_ABI, functionName: "balanceOf", args })).toBe(5n);
-      for (const index of [0, 1]) base.backend(index, { holes: [] });
-      expect(await logs()).toHaveLength(1);
-    });
-
-    test("A lagging backend catches up, and a rolled-back chain is shorter on all backends", async () => {
-      const lagging = await startBaseLike({ profile: { ...BASE, backends: [{ lagMs: 200 }] } });
-      const late = createPublicClient({ transport: http(lagging.url), cacheTime: 0 });
-      try {
-        const before = await late.getBlockNumber();
-        await lagging.pass(1);
-        expect(await late.getBlockNumber()).toBe(before);
-        await expect.poll(() => late.getBlockNumber(), { interval: 20 }).toBe(before + 30n);
-        await lagging.chain.client.request({ method: "anvil_rollback", params: [10] } as never);
-        expect(await late.getBlockNumber()).toBe(before + 20n);
-      } finally {
-        await lagging.stop();
-      }
-    });
   });
 
   describe("limits of a provider", () => {
@@ -253,26 +209,5 @@ describe("provider of the Base stand-in", async () => {
         await free.stop();
       }
     });
-
-    test("A busy provider returns 429 or 503 the given number of times, then works", async () => {
-      for (const status of [429, 503] as const) {
-        base.busy(status, 2);
-        const answers = [await ask(call(1, "eth_chainId")), await ask(call(1, "eth_chainId"))];
-        const retry = status === 429 ? "1" : null;
-        expect(answers.map((answer) => [answer.status, answer.headers.get("retry-after")])).toEqual([
-          [status, retry],
-          [status, retry],
-        ]);
-        expect((await ask(call(1, "eth_chainId"))).status).toBe(200);
-      }
-    });
-  });
-
-  test("Calls are counted by method, with each item of a batch", async () => {
-    base.calls.reset();
-    await ask([call(1, "eth_chainId"), call(2, "eth_chainId"), call(3, "eth_blockNumber")]);
-    await ask(call(1, "eth_blockNumber"));
-    expect(base.calls.byMethod()).toEqual({ eth_blockNumber: 2, eth_chainId: 2 });
-    expect([base.calls.total(), base.calls.requests()]).toEqual([4, 2]);
   });
 });
