@@ -6,7 +6,7 @@ import { type FetchedRow, fetchInto, filesIn, readRows, startFetch } from "../..
 import { createActor } from "../../indexer/history.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE, FREE_PLAN } from "../../support/base-like/profiles.ts";
-import { type Fault, refuse, replyTo } from "../../support/chain/rpc.ts";
+import { type Fault, logsUpTo, refuse, replyTo, sometimes } from "../../support/chain/rpc.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 
 // Real payments, fetched through a provider with limits, lagging nodes, rejections, and failures.
@@ -49,14 +49,6 @@ async function recount(last: number): Promise<readonly FetchedRow[]> {
   return rows;
 }
 
-/** A node whose head is in the middle of the payments. */
-const late: Fault = async (call, pass) => {
-  const [filter] = call.params as [{ fromBlock: string; toBlock: string }];
-  if (Number(filter.fromBlock) > MIDDLE) return replyTo(call, []);
-  const toBlock = `0x${Math.min(MIDDLE, Number(filter.toBlock)).toString(16)}`;
-  return pass({ ...call, params: [{ ...filter, toBlock }] });
-};
-
 afterEach(() => base.become(null));
 
 let runs = 0;
@@ -71,16 +63,6 @@ async function expectExact() {
   expect(await readRows(folder)).toEqual(expected);
   return { folder, requests };
 }
-
-/** Applies the fault to some of a method's calls. */
-const sometimes = (method: string, isMet: (n: number) => boolean, fault: Fault): Fault => {
-  let calls = 0;
-  return async (call, pass) => {
-    if (call.method !== method) return pass(call);
-    calls += 1;
-    return isMet(calls) ? fault(call, pass) : pass(call);
-  };
-};
 
 test("The fetched rows equal a recount, whatever a provider allows per request", async () => {
   await expectExact();
@@ -98,7 +80,7 @@ test("A busy or failing provider is retried as it requests", async () => {
 test("A lagging node, empty responses, nulls, and errors leave no hole", async () => {
   const nothing: Fault = async (call) => replyTo(call, null);
   const wrong: readonly Fault[] = [
-    late,
+    logsUpTo(MIDDLE),
     async (call) => replyTo(call, []),
     nothing,
     async (call) => refuse(call, -32000, "missing trie node"),

@@ -9,7 +9,7 @@ import { createMarkStore } from "../../../api/score/lookup/store.ts";
 import { createActor, SERVICE, WALLETS } from "../../indexer/history.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE, FREE_PLAN } from "../../support/base-like/profiles.ts";
-import { type Fault, refuse, replyTo } from "../../support/chain/rpc.ts";
+import { type Fault, logsUpTo, refuse, replyTo, sometimes } from "../../support/chain/rpc.ts";
 import { forFile } from "../../support/for-file.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 
@@ -108,14 +108,6 @@ async function expectRecount({ end, known }: Awaited<ReturnType<typeof readAll>>
 }
 
 const isOdd = (n: number) => n % 2 === 1;
-const sometimes = (method: string, isMet: (n: number) => boolean, fault: Fault): Fault => {
-  let calls = 0;
-  return async (call, pass) => {
-    if (call.method !== method) return pass(call);
-    calls += 1;
-    return isMet(calls) ? fault(call, pass) : pass(call);
-  };
-};
 
 test("The inflows equal a recount up to a final block, whatever a provider allows", async () => {
   const read = await readAll();
@@ -124,14 +116,8 @@ test("The inflows equal a recount up to a final block, whatever a provider allow
 });
 
 test("A lagging node, empty responses, nulls, and errors leave no hole", async () => {
-  const late: Fault = async (call, pass) => {
-    const [filter] = call.params as [{ fromBlock: string; toBlock: string }];
-    if (Number(filter.fromBlock) > middle) return replyTo(call, []);
-    const toBlock = `0x${Math.min(middle, Number(filter.toBlock)).toString(16)}`;
-    return pass({ ...call, params: [{ ...filter, toBlock }] });
-  };
   const wrong: readonly Fault[] = [
-    late,
+    logsUpTo(middle),
     async (call) => replyTo(call, []),
     async (call) => replyTo(call, null),
     async (call) => refuse(call, -32000, "missing trie node"),

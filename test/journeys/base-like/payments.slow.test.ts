@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test, vi } from "vitest";
 import { HALT_MINUTES } from "../../support/base-like/profiles.ts";
 import { type BaseStage, expectBought, startBaseStage } from "../../support/base-like/stage.ts";
 import { eventually } from "../../support/eventually.ts";
-import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
 import { nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, send } from "../../support/payments/requests.ts";
 import type { Signed } from "../../support/payments/signing.ts";
@@ -82,27 +82,4 @@ describe.concurrent("payment on a chain like Base", () => {
     for (const signed of [short, long]) await expectBought(at, signed);
     for (const { status } of [await first(), await second]) expect([200, 503]).toContain(status);
   });
-
-  test("A payment signed before a halt and sent after its window is rejected and never submitted", async () => {
-    const at = await stage();
-    const { base, pay } = at;
-    base.halt();
-    const signed = await at.sign(5);
-    await base.pass(HALT_MINUTES);
-    expect(expectPaymentRequired(await pay(signed))).toMatch(/expired/);
-    await base.resume();
-    await base.pass(1);
-    await nothingCharged(base.chain, signed.authorization.from);
-    expect(await at.relayed()).toEqual([]);
-  });
-
-  test.each([429, 503] as const)(
-    "A payment gets its result even if the provider returns %i several times",
-    async (status) => {
-      const at = await stage();
-      const signed = await at.sign(5);
-      at.base.busy(status, 6);
-      await expectBought(at, signed);
-    },
-  );
 });

@@ -1,4 +1,3 @@
-import { connect as openSocket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test, vi } from "vitest";
@@ -6,19 +5,9 @@ import { SESSION_PRICES } from "../../../api/certificates/kinds/kind.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startHoldingNode } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
-import { keepPayments } from "../../support/payments/journal-rows.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
-import { PRICES } from "../../support/payments/prices.ts";
-import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
+import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import {
-  challengeIn,
-  pageIn,
-  present,
-  purchasesUrl,
-  signed as signIn,
-  signInAt,
-} from "../../support/purchases/sign-in.ts";
 import { type ApiProcess, startApiStage } from "../../support/service/api-process.ts";
 import { binary, endBlocked } from "../../support/service/database.ts";
 
@@ -34,7 +23,6 @@ const isReplay = (answer: Answer | undefined) => answer?.headers.get("x-idempote
 const stage = await forFile(startApiStage());
 const { chain } = stage;
 const node = await forFile(startHoldingNode(chain));
-await stage.lockCommitsOf("certificate");
 let api = await stage.start(node, { BATCH_MAX: "1" });
 
 beforeEach(async () => {
@@ -55,8 +43,6 @@ async function reaches(at: Promise<unknown>, answering = pay(api)): Promise<void
   early.catch(() => undefined);
   await Promise.race([at, early]);
 }
-
-const untilState = (wanted: string) => expect.poll(state, PATIENT).toBe(wanted);
 
 async function killAndRestart(): Promise<void> {
   await api.kill();
@@ -156,33 +142,6 @@ describe("process killed with SIGKILL", () => {
     await killAndRestart();
     await expectBoughtOnce(await sentAgain());
   });
-
-  test("A process killed while its result is being committed replays that result", async () => {
-    await withClient(stage.database.ownerUrl, async (client) => {
-      await client.query("SELECT pg_advisory_lock(1)");
-      await reaches(stage.untilBlocked("COMMIT"));
-      expect(await state()).toBe("settling");
-      await api.kill();
-    });
-    await untilState("fulfilled");
-    await killAndRestart();
-    const answer = await sentAgain();
-    expect(isReplay(answer)).toBe(true);
-    await expectBoughtOnce(answer);
-  });
-
-  test("A process killed before the client has read the stored result replays it", async () => {
-    const { hostname, port } = new URL(api.url);
-    const client = openSocket(Number(port), hostname).on("error", () => undefined);
-    const headers = Object.entries(v2(signed)).map(([name, value]) => `${name}: ${value}\r\n`);
-    client.write(`POST /test/basic HTTP/1.1\r\nHost: ${hostname}\r\nContent-Length: 0\r\n${headers.join("")}\r\n`);
-    await untilState("fulfilled");
-    await killAndRestart();
-    client.destroy();
-    const answer = await sentAgain();
-    expect(isReplay(answer)).toBe(true);
-    await expectBoughtOnce(answer);
-  });
 });
 
 test("A process that slept through its lease changes nothing when it wakes, and responds like its successor", async () => {
@@ -203,53 +162,4 @@ test("A process that slept through its lease changes nothing when it wakes, and 
   } finally {
     await asleep.kill();
   }
-});
-
-describe("payment without a retry", () => {
-  const published = async () =>
-    (await send(`${api.url}/verify?wallet=${payer.address}`)).body as { verified: boolean; certs: { id: string }[] };
-
-  async function expectFinishedAlone(): Promise<void> {
-    await chargedOnce(chain, signed);
-    expect(await published()).toMatchObject({ verified: false, certs: [] });
-    await killAndRestart();
-    await expect.poll(published, PATIENT).toMatchObject({ verified: true, certs: [{ id: expect.any(String) }] });
-    const [certificate] = (await published()).certs;
-    const answer = await pay(api);
-    expect([answer.body.id, isReplay(answer)]).toEqual([certificate?.id, true]);
-    await expectBoughtOnce(answer);
-  }
-
-  test("The next process finishes a payment whose client left before the settlement was stored", async () => {
-    await withClient(stage.database.ownerUrl, async (client) => {
-      await client.query("BEGIN");
-      await client.query("LOCK TABLE certificate IN EXCLUSIVE MODE");
-      await reaches(stage.untilBlocked("INSERT INTO certificate"));
-      await api.kill();
-      await endBlocked(stage.database, "INSERT INTO certificate");
-      await client.query("ROLLBACK");
-    });
-    expect(await state()).toBe("settling");
-    api = await stage.start(node, { BATCH_MAX: "1" });
-    await expectFinishedAlone();
-  });
-});
-
-test("A sign-in used up before a kill returns nothing, and the wallet signs in again without a loss", async () => {
-  await keepPayments(stage.owner, [{ payer: payer.address, receivedAt: new Date(), state: "fulfilled" }]);
-  const header = await signIn(payer, challengeIn(await send(purchasesUrl(api.url))));
-  await withClient(stage.database.ownerUrl, async (client) => {
-    await client.query("BEGIN");
-    await client.query("LOCK TABLE payment IN ACCESS EXCLUSIVE MODE");
-    await reaches(stage.untilBlocked("SELECT * FROM ("), present(purchasesUrl(api.url), header));
-    await api.kill();
-    await client.query("ROLLBACK");
-  });
-  // The new process keeps the old base URL.
-  api = await stage.start(node, { BATCH_MAX: "1", BASE_URL: api.url });
-  const url = purchasesUrl(api.url);
-  expect((await present(url, header)).text).toMatch(/invalid_siwx_nonce: The nonce was already used/);
-  expect(pageIn(await signInAt(url, payer)).purchases).toMatchObject([
-    { amount: String(PRICES.basic), answer: { status: 200 } },
-  ]);
 });

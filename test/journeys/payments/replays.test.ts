@@ -170,13 +170,9 @@ function offering(changed: Partial<Pick<PaidRoute, "terms" | "hooks">>): Hono {
 }
 
 describe("payment that has been made", () => {
-  test.each<[string, () => string, string | null]>([
-    ["sent to another route", () => `${service.url}/test/suite`, null],
-    ["sent with a different body", basic, '{"a":1}'],
-    ["sent with a different query", () => `${basic()}?a=1`, null],
-  ])("A settled payment %s is a 409 without another charge", async (_, url, body) => {
+  test("A settled payment sent with a different body is a 409 without another charge", async () => {
     const { signed } = await paid();
-    const answer = await post(url(), v2(signed), body);
+    const answer = await post(basic(), v2(signed), '{"a":1}');
     expectProblem(answer, 409, "payment_conflict");
     expect(answer.body.detail).toMatch(/Nothing was charged/);
     await chargedOnce(chain, signed);

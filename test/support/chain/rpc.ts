@@ -33,6 +33,26 @@ export const refuse = ({ id }: Call, code: number, message: string): Reply => ({
   error: { code, message },
 });
 
+/** Applies the fault to some of a method's calls, counted from 1. */
+export function sometimes(method: string, isMet: (n: number) => boolean, fault: Fault): Fault {
+  let calls = 0;
+  return async (call, pass) => {
+    if (call.method !== method) return pass(call);
+    calls += 1;
+    return isMet(calls) ? fault(call, pass) : pass(call);
+  };
+}
+
+/** A node whose head is this block, as far as its logs show. */
+export const logsUpTo =
+  (head: number): Fault =>
+  async (call, pass) => {
+    const [filter] = call.params as [{ fromBlock: string; toBlock: string }];
+    if (Number(filter.fromBlock) > head) return replyTo(call, []);
+    const toBlock = `0x${Math.min(head, Number(filter.toBlock)).toString(16)}`;
+    return pass({ ...call, params: [{ ...filter, toBlock }] });
+  };
+
 const JSON_TYPE = { "content-type": "application/json" };
 
 /** Calls the node at the URL. */
