@@ -1,5 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { asReading } from "../platform/chain/nodes.ts";
 import type { Chain, Expected, Settlement, View } from "../platform/chain/view.ts";
+import { elapsedMs, every, sleep } from "../platform/clock.ts";
 import type { Completion, StoredAnswer } from "../platform/http/answer.ts";
 import type { PaidRoute, PaymentKey, Sale } from "../platform/http/route.ts";
 import type { Network } from "../platform/networks.ts";
@@ -35,14 +37,8 @@ export interface PaymentParts {
   readonly routes: ReadonlyMap<string, PaidRoute>;
   readonly baseUrl: string;
   readonly now: () => Date;
-  readonly newToken: () => string;
-  readonly sleep: (ms: number) => Promise<void>;
   /** `PATIENCE_MS`, or what a test can wait for. */
   readonly patienceMs: number;
-  /** Repeats the work at an interval in milliseconds until the returned function is called. */
-  readonly every: (ms: number, work: () => void) => () => void;
-  /** Milliseconds since an arbitrary moment; never runs backwards. */
-  readonly elapsedMs: () => number;
   readonly log: {
     debug(facts: object, message: string): void;
     warn(facts: object, message: string): void;
@@ -67,7 +63,7 @@ export interface Subject {
 export function beginCommands(parts: PaymentParts, subject: Subject) {
   const { journal } = parts;
   const { key } = subject.payment;
-  const token = parts.newToken();
+  const token = randomUUID();
   const lease = keepLease(parts, key, token);
   let submitted = false;
   let completion: Completion | null = null;
@@ -121,11 +117,7 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
 }
 
 /** Renews the lease; `lost` aborts once another process has taken over the payment. */
-function keepLease(
-  { journal, every }: PaymentParts,
-  key: PaymentKey,
-  token: string,
-): { lost: AbortSignal; end: () => void } {
+function keepLease({ journal }: PaymentParts, key: PaymentKey, token: string): { lost: AbortSignal; end: () => void } {
   const lost = new AbortController();
   const beat = async () => {
     const rows = await journal.heartbeat(key, token).catch(() => 1);
@@ -168,7 +160,6 @@ const schemeOf = (parts: PaymentParts, { payment }: Subject): Scheme => schemeNa
  */
 const preflight = (parts: PaymentParts, subject: Subject, read: (reading: number) => void): Promise<StepEvent> =>
   readAgain(
-    parts,
     (reading) => {
       read(reading - 1);
       return preflightOnce(parts, subject);
@@ -221,12 +212,12 @@ async function read(parts: PaymentParts, subject: Subject, justSubmitted = false
 
 /** Looks repeatedly, because nodes lag by different amounts and a settlement may appear late. */
 async function look(parts: PaymentParts, subject: Subject, submitted: boolean): Promise<StepEvent> {
-  const began = parts.elapsedMs();
+  const began = elapsedMs();
   for (let pause = 50; ; pause = Math.min(pause * 2, 500)) {
     const seen = await lookOnce(parts, subject, submitted);
     const patience = submitted ? patienceFor(seen, parts.patienceMs) : 0;
-    if (parts.elapsedMs() - began >= patience) return seen;
-    await parts.sleep(pause);
+    if (elapsedMs() - began >= patience) return seen;
+    await sleep(pause);
   }
 }
 

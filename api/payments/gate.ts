@@ -1,5 +1,6 @@
 import PQueue from "p-queue";
 import type { Settlement, SettlementState } from "../platform/chain/view.ts";
+import { elapsedMs, sleep } from "../platform/clock.ts";
 import type { RecordedAnswer } from "../platform/http/answer.ts";
 import { type PaidRoute, type PaymentKey, SaleOver, type Terms, type Withheld } from "../platform/http/route.ts";
 import { NETWORKS } from "../platform/networks.ts";
@@ -72,10 +73,10 @@ export function createGate(parts: PaymentParts) {
   return {
     /** Answers a paid request. Rejects only if the journal cannot be read. */
     pay: (request: PaidRequest): Promise<Answered> =>
-      track(untilAnswered(parts, () => attempt(parts, request, (asked) => drive(parts, asked.subject, asked.event)))),
+      track(untilAnswered(() => attempt(parts, request, (asked) => drive(parts, asked.subject, asked.event)))),
     /** The same for a withheld payment, which is checked like any other, but not simulated, and never submitted. */
     withhold: (request: WithheldRequest): Promise<Answered> =>
-      track(untilAnswered(parts, () => attempt(parts, request, (asked) => answerWithheld(parts, request, asked)))),
+      track(untilAnswered(() => attempt(parts, request, (asked) => answerWithheld(parts, request, asked)))),
     /** Finishes payments that no client retries; returns how many it examined. */
     resolveDue: (): Promise<number> => track(resolveDue(parts)),
     /** Waits for every request in progress, including those whose client has disconnected. */
@@ -85,14 +86,14 @@ export function createGate(parts: PaymentParts) {
   };
 }
 
-async function untilAnswered(parts: PaymentParts, look: () => Promise<Answered>): Promise<Answered> {
-  const deadline = parts.elapsedMs() + WAIT_MS;
+async function untilAnswered(look: () => Promise<Answered>): Promise<Answered> {
+  const deadline = elapsedMs() + WAIT_MS;
   for (let pause = 25; ; pause = Math.min(pause * 2, 250)) {
     const answered = await look();
     const { answer } = answered;
     const held = answer.type === "wait" && answer.because === "held";
-    if (!held || parts.elapsedMs() >= deadline) return answered;
-    await parts.sleep(pause);
+    if (!held || elapsedMs() >= deadline) return answered;
+    await sleep(pause);
   }
 }
 
@@ -297,9 +298,9 @@ async function drive(parts: PaymentParts, subject: Subject, first: StepEvent): P
       const decision = step(run, event);
       run = decision.run;
       if (decision.command.type === "answer") return decision.command.answer;
-      const started = parts.elapsedMs();
+      const started = elapsedMs();
       event = await commands.execute(decision.command);
-      parts.log.debug({ command: decision.command.type, ms: parts.elapsedMs() - started }, "gate");
+      parts.log.debug({ command: decision.command.type, ms: elapsedMs() - started }, "gate");
     }
   } finally {
     commands.end();

@@ -1,7 +1,6 @@
-import { randomUUID } from "node:crypto";
 import type { Context } from "hono";
 import { openAccount } from "../platform/chain/remote-signer.ts";
-import { elapsedMs, every, sleep } from "../platform/clock.ts";
+import { elapsedMs } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
 import { isPaid, isQuoted, type Listed, type PaidRoute, type Route, sold } from "../platform/http/route.ts";
 import { eachNetwork, MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
@@ -65,7 +64,7 @@ export function createPayments(platform: Platform, config: Config) {
   const { pool, seal, log, meter, now, chains } = platform;
   const { relayers, settler, simulators } = createSettling(platform, config);
   const stored = createJournal(pool, seal);
-  const journal = meter === null ? stored : countedJournal(stored, meter, () => elapsedMs() / 1000);
+  const journal = meter === null ? stored : countedJournal(stored, meter);
   const offerReceipt = createOfferReceipt(platform.keys.signCompact);
   const { baseUrl, payTo } = config;
   const usdc = createUsdcWatch(platform, payTo);
@@ -126,11 +125,7 @@ export function createPayments(platform: Platform, config: Config) {
         now,
         log,
         routes: new Map(sold(routes).map((route) => [route.id, isUnread ? untilRead(route) : route])),
-        newToken: randomUUID,
-        sleep,
         patienceMs: patienceMs ?? PATIENCE_MS,
-        every,
-        elapsedMs,
       });
       const parts = { gate, schemes, usdc, payTo, baseUrl, offerReceipt, now, log, peers: platform.peers };
       const jobs: readonly Job[] = [

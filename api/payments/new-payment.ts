@@ -52,7 +52,6 @@ type Signing = Pick<NewRequest, "terms" | "payment" | "client"> & { readonly afr
 /** Makes several readings, until one shows that the payer signed. */
 const isSigned = (parts: PaymentParts, request: Signing, signed: PayerSignature): Promise<boolean> =>
   readAgain(
-    parts,
     (reading) => isSignedNow(parts, { ...request, afresh: reading > 1 }, signed),
     (isValid) => !isValid,
   );

@@ -1,4 +1,5 @@
 import { asReading } from "../platform/chain/nodes.ts";
+import { sleep } from "../platform/clock.ts";
 
 /** A payment is refused for a state of the chain only if this many readings in a row show it. */
 const READINGS = 3;
@@ -10,7 +11,6 @@ const BETWEEN_READINGS_MS = 250;
  * @param read receives the number of the reading, counted from 1
  */
 export async function readAgain<Seen>(
-  { sleep }: { readonly sleep: (ms: number) => Promise<void> },
   read: (reading: number) => Promise<Seen>,
   isRefusal: (seen: Seen) => boolean,
 ): Promise<Seen> {

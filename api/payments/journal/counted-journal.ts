@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { elapsedMs } from "../../platform/clock.ts";
 import type { PaymentKey } from "../../platform/http/route.ts";
 import type { Meter } from "../../platform/metrics/meter.ts";
 import type { Journal } from "../journal.ts";
@@ -8,8 +9,8 @@ import type { Write } from "../step-types.ts";
 const TIMED = 10_000;
 
 /** Wraps the journal and counts its writes and how long settlements take. */
-export function countedJournal(journal: Journal, meter: Meter, seconds: () => number): Journal {
-  const timed = createTimer(meter, seconds);
+export function countedJournal(journal: Journal, meter: Meter): Journal {
+  const timed = createTimer(meter);
   const count = async <Rows>(rows: Promise<Rows>, state: string, reason = ""): Promise<Rows> => {
     if ((await rows) === 1) meter.payment(state, reason);
     return rows;
@@ -56,13 +57,13 @@ function entered({ to, final }: Write): string | null {
  * Measures the time from the write before the signature leaves the process to the write after the chain shows the
  * transfer.
  */
-function createTimer(meter: Meter, seconds: () => number) {
+function createTimer(meter: Meter) {
   const submitted = new LRUCache<string, number>({ max: TIMED });
   return ({ network, payer, nonce }: PaymentKey, state: string): void => {
     const id = `${network} ${payer} ${nonce}`;
     const began = submitted.get(id);
     submitted.delete(id);
-    if (state === "settled" && began !== undefined) meter.settled(network, seconds() - began);
-    if (state === "settling") submitted.set(id, began ?? seconds());
+    if (state === "settled" && began !== undefined) meter.settled(network, (elapsedMs() - began) / 1000);
+    if (state === "settling") submitted.set(id, began ?? elapsedMs());
   };
 }
