@@ -15,7 +15,6 @@ import {
   type SignedText,
   type SignIn,
   type SignInInfo,
-  signedText,
   signInInfo,
 } from "./sign-in.ts";
 import type { AskedPurchases, PurchaseStore, ShownPage, StoredPurchase } from "./store.ts";
@@ -69,9 +68,8 @@ export function createPurchaseLists(parts: PurchaseParts) {
     ): Promise<ShownPage | Refusal | "unread"> {
       const { network } = asked;
       const expected: Expected = { uri, network, issuedAt: (nonce) => nonces.issuedAt(network, nonce) };
-      const wrong = checkSignIn(signIn, expected, now());
-      if (wrong !== null) return wrong;
-      const signed = signedText(signIn, expected);
+      const signed = checkSignIn(signIn, expected, now());
+      if ("why" in signed) return signed;
       const isTheirs = await isSigned(parts, { ...signed, network }, client).catch((error: unknown) => {
         parts.failed(error);
         return "unread" as const;

@@ -1,11 +1,11 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import { type Address as ChecksummedAddress, getAddress } from "viem";
+import { getAddress } from "viem";
 import { createSiweMessage } from "viem/siwe";
 import { z } from "zod";
 import { decodeJson } from "../../packages/escrow/src/envelope.ts";
 import { MAX_HEADER_BYTES } from "../payments/index.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
-import { type Address, type Hex, parseAddress } from "../platform/wallet.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 
 /** The name of x402's extension, and of the header with its response. */
 export const SIGN_IN = "sign-in-with-x";
@@ -98,37 +98,41 @@ export interface Expected {
  * Checks everything except the signature and whether the nonce was used. Every member must equal the challenge's, so only
  * the wallet's address in the signed text is the client's choice.
  */
-export function checkSignIn(given: SignIn, { uri, network, issuedAt }: Expected, now: Date): Refusal | null {
+export function checkSignIn(given: SignIn, { uri, network, issuedAt }: Expected, now: Date): SignedText | Refusal {
   const { host } = new URL(uri);
   if (given.domain !== host) return refused("domain_mismatch", `The domain must be ${host}.`);
   if (given.uri !== uri) return refused("uri_mismatch", `The uri must be ${uri}.`);
   if (given.chainId !== network) return refused("chain_id", `The chainId must be ${network}.`);
   const at = issuedAt(given.nonce);
   if (at === null) return refused("nonce", "This service did not issue the nonce for this network.");
-  const changed = changedMember(given, signInInfo(uri, { nonce: given.nonce, at }));
+  const own = signInInfo(uri, { nonce: given.nonce, at });
+  const changed = changedMember(given, own);
   if (changed !== null) return refused(...changed);
   if (at.getTime() > now.getTime() + MOST_AHEAD_MS)
     return refused("issued_at_in_future", "The challenge was issued in the future.");
   if (now.getTime() >= expiryOf(at).getTime())
     return refused("expired", `A challenge expires after ${SIGN_IN_MINUTES} minutes.`);
-  return null;
+  return signedText(given, own, { network, at });
 }
 
 export const refused = (code: string, why: string): Refusal => ({ code: `invalid_siwx_${code}`, why });
 
 function changedMember(given: SignIn, own: SignInInfo): readonly [string, string] | null {
-  const differs = (name: "version" | "statement" | "issuedAt" | "expirationTime") => given[name] !== own[name];
   const asIssued = (name: string) => `${name} must be the same as in the challenge.`;
-  if (differs("version")) return ["version", asIssued("version")];
-  if (differs("issuedAt")) return ["issued_at", asIssued("issuedAt")];
-  if (differs("expirationTime")) return ["expiration_time", asIssued("expirationTime")];
-  if (differs("statement")) return ["statement", asIssued("statement")];
+  for (const [name, code] of SIGNED_MEMBERS) if (given[name] !== own[name]) return [code, asIssued(name)];
   if (JSON.stringify(given.resources ?? []) !== JSON.stringify(own.resources))
     return ["resources", asIssued("resources")];
   if ((given.notBefore ?? null) !== null) return ["not_before", "The challenge has no notBefore."];
   if ((given.requestId ?? null) !== null) return ["request_id", "The challenge has no requestId."];
   return null;
 }
+
+const SIGNED_MEMBERS = [
+  ["version", "version"],
+  ["issuedAt", "issued_at"],
+  ["expirationTime", "expiration_time"],
+  ["statement", "statement"],
+] as const;
 
 /** The wallet that signs in, the text that it must have signed, and the signature. */
 export interface SignedText {
@@ -137,18 +141,19 @@ export interface SignedText {
   readonly signature: Hex;
 }
 
-/** Returns the text of a checked sign-in (EIP-4361), with the address in its EIP-55 checksum form. */
-export function signedText({ address, signature, ...given }: SignIn, { uri, network, issuedAt }: Expected): SignedText {
-  const payer = parseAddress(address);
-  const at = issuedAt(given.nonce);
-  if (payer === null || at === null) throw new Error("the sign-in has not been checked");
-  const { issuedAt: _, expirationTime: __, resources, ...info } = signInInfo(uri, { nonce: given.nonce, at });
+/** Returns the text of a sign-in (EIP-4361), with the address in its EIP-55 checksum form. */
+function signedText(
+  { address, signature }: SignIn,
+  { issuedAt: _, expirationTime: __, resources, ...info }: SignInInfo,
+  { network, at }: { readonly network: Network; readonly at: Date },
+): SignedText {
+  const payer = address.toLowerCase() as Address;
   return {
     payer,
     signature: signature as Hex,
     text: createSiweMessage({
       ...info,
-      address: getAddress(payer) as ChecksummedAddress,
+      address: getAddress(payer),
       chainId: NETWORKS[network].chainId,
       issuedAt: at,
       expirationTime: expiryOf(at),
