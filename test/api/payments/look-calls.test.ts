@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE, type Profile } from "../../support/base-like/profiles.ts";
-import { payUnseen } from "../../support/base-like/stage.ts";
+import { refuse } from "../../support/chain/rpc.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { broadcast, chargedOnce } from "../../support/payments/on-chain.ts";
@@ -40,9 +40,17 @@ async function counted(ask: () => Promise<Answer>) {
 }
 
 test("A payment that settled long ago is found with no more calls than a new one", async () => {
-  const { again, signed } = await payUnseen(base, service);
+  const signed = await signPayment(await newPayer(chain), { validBefore: base.unixNow() + 120n });
+  const pay = () => post(`${service.url}/test/basic`, v2(signed));
+  // The service does not see that the payment settles.
+  base.become(async (call, pass) =>
+    call.method === "eth_getLogs" ? refuse(call, -32_000, "logs are unavailable") : pass(call),
+  );
+  expectProblem(await pay(), 503, "payment_pending");
+  base.become(null);
+  await chargedOnce(chain, signed);
   await base.pass(30);
-  const { answer, calls } = await counted(again);
+  const { answer, calls } = await counted(pay);
   expect(answer.status).toBe(200);
   expect(calls).toBeLessThanOrEqual(CALLS_A_LOOK);
   await chargedOnce(chain, signed);

@@ -64,10 +64,6 @@ async function expectExact() {
   return { folder, requests };
 }
 
-test("The fetched rows equal a recount, whatever a provider allows per request", async () => {
-  await expectExact();
-});
-
 test("A busy or failing provider is retried as it requests", async () => {
   for (const status of [429, 503] as const) {
     base.busy(status, 2);

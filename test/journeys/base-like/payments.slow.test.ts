@@ -14,8 +14,8 @@ vi.setConfig({ testTimeout: 60_000 });
 const stages: BaseStage[] = [];
 afterAll(() => Promise.all(stages.map((stage) => stage.stop())));
 
-async function stage(plan: Parameters<typeof startBaseStage>[0] = {}): Promise<BaseStage> {
-  const started = await startBaseStage(plan);
+async function stage(): Promise<BaseStage> {
+  const started = await startBaseStage();
   stages.push(started);
   return started;
 }

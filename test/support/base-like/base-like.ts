@@ -12,7 +12,7 @@ import { asTestChain, type TestChain } from "../chain/test-chain.ts";
 import { openPool, type Pool } from "./pool.ts";
 import { BASE, type Profile, type ProviderError, REFUSALS } from "./profiles.ts";
 import { type HeadWatch, keepTime, openBlocks, positionAt, type Time, watchHead } from "./time.ts";
-import { blockOf, type Filter, numberOf, quantity, viewAt } from "./view.ts";
+import { type Filter, numberOf, quantity, viewAt } from "./view.ts";
 
 export interface BaseLikePlan {
   /** Default `BASE`. */
@@ -22,8 +22,6 @@ export interface BaseLikePlan {
    * must not see a chain ahead of its clock. Default 0, for a service whose clock is `now`.
    */
   readonly behindMinutes?: number;
-  /** The chain's first block. Default 0. */
-  readonly firstBlock?: number;
 }
 
 /** A local chain that behaves like Base behind a provider's front end. */
@@ -56,8 +54,8 @@ export interface BaseLike extends Omit<Time, "isHalted"> {
 const STATES_KEPT = "600";
 
 export async function startBaseLike(plan: BaseLikePlan = {}): Promise<BaseLike> {
-  const { profile = BASE, behindMinutes = 0, firstBlock = 0 } = plan;
-  const chain = await startChain({ profile, behindMinutes, firstBlock });
+  const { profile = BASE, behindMinutes = 0 } = plan;
+  const chain = await startChain({ profile, behindMinutes });
   const ask = askNode(chain.rpcUrl);
   const asked = (method: string, ...params: readonly unknown[]) => ask({ id: 0, method, params });
   const watch = await watchHead(chain.rpcUrl);
@@ -100,11 +98,11 @@ export async function startBaseLike(plan: BaseLikePlan = {}): Promise<BaseLike> 
  * Starts a chain with USDC and funded accounts, whose newest final block has its state and whose head is in the right
  * place.
  */
-async function startChain({ profile, behindMinutes, firstBlock }: Required<BaseLikePlan>): Promise<TestChain> {
+async function startChain({ profile, behindMinutes }: Required<BaseLikePlan>): Promise<TestChain> {
   const network = NETWORKS["eip155:8453"];
   const start =
     Math.floor(Date.now() / 1000) - behindMinutes * 60 - (profile.finalizedBehind + 60) * profile.blockSeconds;
-  const options = ["--timestamp", String(start), "--number", String(firstBlock), "--prune-history", STATES_KEPT];
+  const options = ["--timestamp", String(start), "--prune-history", STATES_KEPT];
   const anvil = await startAnvil({ network, port: await freePort(), options });
   const { client } = anvil;
   await client.request({ method: "anvil_setBlockTimestampInterval", params: [profile.blockSeconds] } as never);
@@ -112,8 +110,7 @@ async function startChain({ profile, behindMinutes, firstBlock }: Required<BaseL
   await fundAccounts(client, network, DEV_FUNDS);
   await deploySettlementBatch(client);
   await installCommercePayments(client);
-  const first = firstBlock - Number(await client.getBlockNumber());
-  await client.mine({ blocks: profile.finalizedBehind + 60 + first });
+  await client.mine({ blocks: profile.finalizedBehind + 60 - Number(await client.getBlockNumber()) });
   return asTestChain(anvil, network);
 }
 
@@ -174,12 +171,8 @@ async function pooled(pool: Pool, profile: Profile, call: Call): Promise<Reply |
 export interface Backend {
   /** Real milliseconds behind the chain. */
   readonly lagMs: number;
-  /** Additional blocks behind the chain, which it never catches up with. */
-  readonly lagBlocks: bigint;
   /** The block after which it has none, or null while it follows the chain. */
   readonly lastBlock: bigint | null;
-  /** Ranges of blocks, first and last, that it lacks, with their logs and receipts. */
-  readonly holes: readonly (readonly [bigint, bigint])[];
 }
 
 export interface Backends {
@@ -190,7 +183,7 @@ export interface Backends {
 }
 
 function openBackends(profile: Profile, watch: HeadWatch): Backends {
-  const list = profile.backends.map(({ lagMs }): Backend => ({ lagMs, lagBlocks: 0n, lastBlock: null, holes: [] }));
+  const list = profile.backends.map(({ lagMs }): Backend => ({ lagMs, lastBlock: null }));
   let turn = 0;
   return {
     change: (index, to) => {
@@ -200,28 +193,12 @@ function openBackends(profile: Profile, watch: HeadWatch): Backends {
     },
     next: () => {
       const backend = list[turn++ % list.length] as Backend;
-      return async (call, pass) => {
-        const head = backend.lastBlock ?? watch.asOf(backend.lagMs).number - backend.lagBlocks;
-        const view = viewAt(positionAt(head > 0n ? head : 0n, profile));
-        const reply = await view(call, pass);
-        return reply === null ? null : withHoles(backend.holes, call, reply);
+      return (call, pass) => {
+        const head = backend.lastBlock ?? watch.asOf(backend.lagMs).number;
+        return viewAt(positionAt(head, profile))(call, pass);
       };
     },
   };
-}
-
-function withHoles(holes: Backend["holes"], call: Call, reply: Reply): Reply {
-  const isMissing = (block: bigint | null) =>
-    block !== null && holes.some(([first, last]) => block >= first && block <= last);
-  if (holes.length === 0 || reply.result === undefined || reply.result === null) return reply;
-  if (call.method === "eth_getLogs")
-    return replyTo(
-      call,
-      (reply.result as { readonly blockNumber: string }[]).filter(
-        ({ blockNumber }) => !isMissing(numberOf(blockNumber)),
-      ),
-    );
-  return isMissing(blockOf(reply.result)) ? replyTo(call, null) : reply;
 }
 
 /** A provider's refusals of whole HTTP requests. */
@@ -283,28 +260,16 @@ const limitedLogs =
 export interface CallCount {
   readonly byMethod: () => Readonly<Record<string, number>>;
   readonly total: () => number;
-  /** The number of HTTP requests. A batch counts once. */
-  readonly requests: () => number;
   readonly reset: () => void;
 }
 
-export interface CallCounter extends CallCount {
-  readonly count: (calls: readonly Call[]) => void;
-}
-
-function countCalls(): CallCounter {
-  let requests = 0;
+function countCalls() {
   const counts = new Map<string, number>();
   return {
     byMethod: () => Object.fromEntries([...counts].sort()),
     total: () => [...counts.values()].reduce((sum, count) => sum + count, 0),
-    requests: () => requests,
-    reset: () => {
-      requests = 0;
-      counts.clear();
-    },
-    count: (calls) => {
-      requests += 1;
+    reset: () => counts.clear(),
+    count: (calls: readonly Call[]): void => {
       for (const { method } of calls) counts.set(method, (counts.get(method) ?? 0) + 1);
     },
   };

@@ -24,8 +24,6 @@ export interface Profile {
     /** The response to a batch with too many calls, as one object instead of an array. */
     readonly tooMany: ProviderError;
     readonly tooManyStatus: number;
-    /** Whether different backends answer the items of one batch. */
-    readonly split: boolean;
   };
   readonly logs: {
     readonly maxBlocks: bigint;
@@ -60,7 +58,6 @@ export const BASE: Profile = {
     max: 10,
     tooMany: { code: -32014, message: "maximum 10 calls in 1 batch" },
     tooManyStatus: 200,
-    split: true,
   },
   logs: {
     // quicknode.com/docs/base/eth_getLogs: 10,000 blocks on paid plans. Message and status:
@@ -86,7 +83,6 @@ export const FREE_PLAN: Profile = {
         "Batch of more than 3 requests are not allowed on free tier, to use this feature register paid account at drpc.org",
     },
     tooManyStatus: 500,
-    split: true,
   },
   logs: {
     ...BASE.logs,
@@ -101,7 +97,7 @@ export const FREE_PLAN: Profile = {
 };
 
 /** Providers' responses other than JSON-RPC, by HTTP status. */
-export const REFUSALS: Readonly<Record<429 | 500 | 502 | 503, string>> = {
+export const REFUSALS: Readonly<Record<429 | 503, string>> = {
   // alchemy.com/docs/reference/throughput.
   429: JSON.stringify({
     jsonrpc: "2.0",
@@ -111,9 +107,6 @@ export const REFUSALS: Readonly<Record<429 | 500 | 502 | 503, string>> = {
         "Your app has exceeded its compute units per second capacity. If you have retries enabled, you can safely ignore this message. If not, check out https://docs.alchemy.com/reference/throughput",
     },
   }),
-  500: JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32603, message: "Internal server error" } }),
-  // A load balancer's response for an unreachable backend.
-  502: "<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center></body></html>",
   503: "no available server",
 };
 

@@ -77,7 +77,7 @@ async function logsUpTo(at: Position, call: Call, pass: Ask): Promise<Reply> {
 type InBlock = { readonly number?: unknown; readonly blockNumber?: unknown } | null;
 
 /** The block number of a block, a receipt, or a transaction. */
-export const blockOf = (result: unknown): bigint | null => {
+const blockOf = (result: unknown): bigint | null => {
   const found = result as InBlock;
   return numberOf(found?.blockNumber) ?? numberOf(found?.number);
 };
