@@ -8,7 +8,7 @@ import { NETWORKS } from "../../../api/platform/networks.ts";
 import { binary } from "../service/database.ts";
 import { PAY_TO } from "../service/environment.ts";
 
-/** Payments as they enter the journal, and every possible change to one. */
+/** Payments as they enter the journal, and the changes that move one. */
 
 export const hex = (length: number) => `0x${randomBytes(length).toString("hex")}` as const;
 
@@ -43,8 +43,6 @@ export const WRITES = {
   settle: { type: "write", from: ["settling", "settled"], to: "settled", settlement },
   goBack: { type: "write", from: ["settled"], to: "settling" },
   expire: { type: "write", from: ["settling", "settled"], to: "void", reason: "expired" },
-  finish: { type: "write", from: ["fulfilled"], to: "fulfilled", settlement, final: true },
-  reverse: { type: "write", from: ["fulfilled"], to: "void", reason: "reversed" },
 } as const satisfies Record<string, Write>;
 export const COMPLETE = { type: "complete", from: ["settled"], settlement: null } as const;
 type Change = Write | typeof COMPLETE;
