@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { asReading } from "../platform/chain/nodes.ts";
 import type { Chain, Expected, Settlement, View } from "../platform/chain/view.ts";
 import { elapsedMs, every, sleep } from "../platform/clock.ts";
@@ -37,6 +36,7 @@ export interface PaymentParts {
   readonly routes: ReadonlyMap<string, PaidRoute>;
   readonly baseUrl: string;
   readonly now: () => Date;
+  readonly newToken: () => string;
   /** `PATIENCE_MS`, or what a test can wait for. */
   readonly patienceMs: number;
   readonly log: {
@@ -63,7 +63,7 @@ export interface Subject {
 export function beginCommands(parts: PaymentParts, subject: Subject) {
   const { journal } = parts;
   const { key } = subject.payment;
-  const token = randomUUID();
+  const token = parts.newToken();
   const lease = keepLease(parts, key, token);
   let submitted = false;
   let completion: Completion | null = null;

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Context } from "hono";
 import { openAccount } from "../platform/chain/remote-signer.ts";
 import { elapsedMs } from "../platform/clock.ts";
@@ -125,6 +126,7 @@ export function createPayments(platform: Platform, config: Config) {
         now,
         log,
         routes: new Map(sold(routes).map((route) => [route.id, isUnread ? untilRead(route) : route])),
+        newToken: randomUUID,
         patienceMs: patienceMs ?? PATIENCE_MS,
       });
       const parts = { gate, schemes, usdc, payTo, baseUrl, offerReceipt, now, log, peers: platform.peers };

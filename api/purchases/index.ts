@@ -1,4 +1,4 @@
-import { hkdfSync } from "node:crypto";
+import { hkdfSync, randomBytes } from "node:crypto";
 import type { OfferReceipt, Scheme } from "../payments/index.ts";
 import type { Config } from "../platform/config/config.ts";
 import type { Listed } from "../platform/http/route.ts";
@@ -27,7 +27,7 @@ export function createPurchases(platform: Platform, config: Config, { schemes, o
     schemes,
     now,
     store: createPurchaseStore(pool),
-    nonces: createNonces([secretOf(sealingKey), ...retiredSealingKeys.map(secretOf)], uri),
+    nonces: createNonces([secretOf(sealingKey), ...retiredSealingKeys.map(secretOf)], uri, randomBytes),
     uri,
     // An RPC error may quote the signature, so log only its name.
     failed: (error) => log.warn({ reason: (error as Error).name }, "a sign-in could not be verified"),

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, timingSafeEqual } from "node:crypto";
 import { getAddress } from "viem";
 import { createSiweMessage } from "viem/siwe";
 import { z } from "zod";
@@ -175,13 +175,18 @@ export type Nonces = ReturnType<typeof createNonces>;
  * secret accept each other's nonces.
  * @param secrets known only to the processes of this service; the first authenticates new nonces, and all verify nonces
  * @param uri the URL that a wallet signs in to; a nonce for another URL of the service is not valid
+ * @param random returns this many random bytes
  */
-export function createNonces(secrets: readonly [Uint8Array, ...Uint8Array[]], uri: string) {
+export function createNonces(
+  secrets: readonly [Uint8Array, ...Uint8Array[]],
+  uri: string,
+  random: (count: number) => Uint8Array,
+) {
   const prove = (network: Network, body: Buffer, secret = secrets[0]): Buffer =>
     createHmac("sha256", secret).update(`sign-in-with-x|${uri}|${network}|`).update(body).digest().subarray(0, PROOF);
   return {
     issue(network: Network, at: Date): string {
-      const body = Buffer.concat([Buffer.alloc(TIME), randomBytes(CHANCE)]);
+      const body = Buffer.concat([Buffer.alloc(TIME), random(CHANCE)]);
       body.writeUIntBE(at.getTime(), 0, TIME);
       return Buffer.concat([body, prove(network, body)]).toString("hex");
     },

@@ -241,7 +241,7 @@ describe("attacks on sign-in", () => {
 test("A nonce is valid only for the URI and the network that it was issued for, even under a shared secret", () => {
   const secret = Buffer.alloc(32, 7);
   const [here, there] = ["https://one.example/purchases", "https://two.example/purchases"].map((uri) =>
-    createNonces([secret], uri),
+    createNonces([secret], uri, (count) => Buffer.alloc(count, 1)),
   );
   const at = new Date(1_795_000_000_000);
   const nonce = there?.issue("eip155:8453", at) ?? "";
