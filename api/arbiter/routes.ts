@@ -108,7 +108,7 @@ const verifyRoute = (variant: Variant, { arbiter, claims, baseUrl }: ArbiterRout
     ...VARIANTS[variant],
     description: VARIANTS[variant].description(eitherOf(openCategories(claims))),
     method: "POST",
-    terms: { network: ARBITER_NETWORK, price: PRICES[variant] },
+    terms: { networks: [ARBITER_NETWORK], price: PRICES[variant] },
     input: requestSchema(claims),
     body: claimBody(claims),
     output: json(VERDICT[variant]),

@@ -37,7 +37,7 @@ function orderRoute(item: Item, { cafe }: CafeRouteParts): PaidRoute {
     id: `order.${item}`,
     method: "POST",
     path: orderPath(item),
-    terms: { network: CAFE_NETWORK, price },
+    terms: { networks: [CAFE_NETWORK], price },
     summary: `Café: ${item.replaceAll("-", " ")}, with ${extra}`,
     description: `Demo on the Base Sepolia test network: you get a receipt and ${extra}.`,
     input: isRound ? ORDER : NO_INPUT,

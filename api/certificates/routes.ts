@@ -109,7 +109,7 @@ function testRoute(kind: Kind, { certification, ordering, baseUrl }: Certificati
     id: `test.${kind.product}`,
     method: "POST",
     path,
-    terms: { network: MAIN_NETWORK, price: kind.price },
+    terms: { networks: [MAIN_NETWORK], price: kind.price },
     summary: kind.summary,
     description: kind.description,
     ...ordering,
@@ -150,13 +150,13 @@ export function inspectRoute(routes: () => readonly Route[], baseUrl: string): R
 }
 
 function menu(paid: readonly PaidRoute[], baseUrl: string) {
-  const offer = ({ id, method, path, summary, terms: { price, network } }: PaidRoute) => ({
+  const offer = ({ id, method, path, summary, terms: { price, networks } }: PaidRoute) => ({
     id: id.replace(/^test\./, ""),
     method,
     path,
     url: `${baseUrl}${path}`,
     summary,
-    network,
+    network: networks[0],
     price: formatUsd(price),
     price_atomic: price.toString(),
   });

@@ -108,7 +108,7 @@ function terms(route: Listed): readonly string[] {
   const paid = paidListing(route);
   if (paid !== null)
     return [
-      `- costs ${paid.price} atomic units of ${NETWORKS[paid.network].money}, network \`${paid.network}\`, scheme ${paid.schemes.map((scheme) => `\`${scheme}\``).join(" or ")}`,
+      `- costs ${paid.price} atomic units of ${NETWORKS[paid.networks[0]].money}, network ${paid.networks.map((network) => `\`${network}\``).join(" or ")}, scheme ${paid.schemes.map((scheme) => `\`${scheme}\``).join(" or ")}`,
     ];
   if (isPayable(route)) return ["- returns a 402 with the terms of this call"];
   return networksOfSignIn(route).length > 0 ? [SIGNING_IN] : [];

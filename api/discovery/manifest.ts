@@ -27,17 +27,20 @@ export const manifest = ({ routes, baseUrl, payTo, facilitator, lastUpdated }: M
   resources: routes.flatMap((route) => {
     const paid = paidListing(route);
     if (paid === null) return [];
-    const terms = requirements({ network: paid.network, payTo: paid.payTo ?? payTo, value: paid.price });
-    return paid.schemes.map((scheme) => ({
+    const offered = paid.networks.flatMap((network) => {
+      const terms = requirements({ network, payTo: paid.payTo ?? payTo, value: paid.price });
+      return paid.schemes.map((scheme) => ({ network, terms, scheme }));
+    });
+    return offered.map(({ network, terms, scheme }) => ({
       resource: `${baseUrl}${route.path}`,
       type: "http" as const,
       method: route.method,
       scheme,
       network: terms.network,
-      networkKey: NETWORKS[paid.network].key,
+      networkKey: NETWORKS[network].key,
       asset: terms.asset,
       amount: terms.amount,
-      price: priceText(paid),
+      price: priceText({ ...paid, networks: [network] }),
       mimeType: "application/json",
       description: paid.description,
       payTo: terms.payTo,

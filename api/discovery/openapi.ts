@@ -205,12 +205,15 @@ const SETTLED_HEADERS = {
 function paymentInfo(route: Listed) {
   const paid = paidListing(route);
   if (paid === null) return {};
-  const { schemes, network, price } = paid;
-  const terms = { network, asset: NETWORKS[network].usdc.address, amount: price.toString() };
+  const { schemes, networks, price } = paid;
+  const terms = networks.map((network) => ({
+    network,
+    ...{ asset: NETWORKS[network].usdc.address, amount: price.toString() },
+  }));
   return {
     "x-payment-info": {
       price: { mode: "fixed", currency: "USD", amount: formatUsd(price) },
-      protocols: schemes.map((scheme) => ({ x402: { scheme, ...terms } })),
+      protocols: terms.flatMap((on) => schemes.map((scheme) => ({ x402: { scheme, ...on } }))),
     },
   };
 }

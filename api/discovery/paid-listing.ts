@@ -8,7 +8,8 @@ export interface PaidListing {
   readonly id: string;
   /** The schemes that its 402 offers, preferred first. All have the same amount and payee. */
   readonly schemes: readonly string[];
-  readonly network: Network;
+  /** The networks that it offers, preferred first. */
+  readonly networks: readonly [Network, ...Network[]];
   readonly price: Atomic;
   readonly description: string;
   /** The seller's address, or null if the service itself is paid. */
@@ -19,14 +20,14 @@ export interface PaidListing {
 export function paidListing(route: Listed): PaidListing | null {
   if (isPaid(route)) {
     const { id, description, terms } = route;
-    const { network, price, seller = null, closed } = terms;
-    return closed === undefined ? { id, schemes: schemesOf(terms), network, price, description, payTo: seller } : null;
+    const { networks, price, seller = null, closed } = terms;
+    return closed === undefined ? { id, schemes: schemesOf(terms), networks, price, description, payTo: seller } : null;
   }
   return null;
 }
 
 /** Formats a price for people, in real or test money. */
-export const priceText = ({ price, network }: Pick<PaidListing, "price" | "network">): string =>
+export const priceText = ({ price, networks: [network] }: Pick<PaidListing, "price" | "networks">): string =>
   `${formatUsd(price)} ${NETWORKS[network].money}`;
 
 /** Returns the price of a call for people, or null if it is free. */

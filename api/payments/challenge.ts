@@ -36,16 +36,22 @@ export interface Reasons {
   readonly diagnostic?: Diagnostic | undefined;
 }
 
-/** Returns the 402 for an offer, with its terms in each scheme. */
+/** One offer for each network. */
+export type Offers = readonly [Offer, ...Offer[]];
+
+/** Returns the 402 for offers that differ only in their network. */
 export async function challenge(
-  offer: Offer,
+  offers: Offers,
   parts: ChallengeParts,
   { error, diagnostic, at }: Reasons & { readonly at: Date },
 ): Promise<PaymentChallenge> {
   const { schemes, extensions, offerReceipt } = parts;
-  const resource = resourceOf(parts.baseUrl, { path: offer.resource, description: offer.description });
+  const [{ resource: path, description }] = offers;
+  const resource = resourceOf(parts.baseUrl, { path, description });
   const { url } = resource;
-  const offered = schemes.map((scheme) => ({ scheme, required: scheme.requirements(offer, at) }));
+  const offered = offers.flatMap((offer) =>
+    schemes.map((scheme) => ({ offer, scheme, required: scheme.requirements(offer, at) })),
+  );
   const accepts = offered.map(({ required }) => required);
   const terms = { x402Version: 2, resource, accepts } as const;
   const signed = (await offerReceipt?.offers(url, accepts, at)) ?? {};
@@ -53,7 +59,7 @@ export async function challenge(
   const inBody = { ...(isSigned ? {} : signed), ...(diagnostic && { diagnostic }) };
   const v1 = offered
     .filter(({ scheme }) => scheme.versions.includes("v1"))
-    .map(({ required }) => asVersion1(required, { offer, url, discoverable: extensions !== undefined }));
+    .map(({ required, offer }) => asVersion1(required, { offer, url, discoverable: extensions !== undefined }));
   return {
     header,
     isListed,

@@ -149,7 +149,7 @@ export function createPayments(platform: Platform, config: Config) {
  * them.
  */
 const untilRead = (route: PaidRoute): PaidRoute =>
-  route.terms.network !== MAIN_NETWORK
+  !route.terms.networks.includes(MAIN_NETWORK)
     ? route
     : {
         ...route,

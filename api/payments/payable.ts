@@ -6,11 +6,18 @@ import type { StoredAnswer } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { type Clients, clientOf, readBody, readBodyWithin } from "../platform/http/request.ts";
 import { type Offer, type PaidRoute, type QuotedRoute, type RouteTerms, schemesOf } from "../platform/http/route.ts";
-import { NETWORKS } from "../platform/networks.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
 import { type Admitted, readForm } from "./admission.ts";
 import { lose, settlementPending } from "./answers.ts";
-import { type ChallengeParts, challenge, type PaymentChallenge, type Reasons, routeExtensions } from "./challenge.ts";
+import {
+  type ChallengeParts,
+  challenge,
+  type Offers,
+  type PaymentChallenge,
+  type Reasons,
+  routeExtensions,
+} from "./challenge.ts";
 import type { Answerable, Gate } from "./gate.ts";
 import { bodyJson, fingerprint, parsePaymentHeaders, toBase64Json } from "./header.ts";
 import { MOST_FAILED, MOST_IN_FLIGHT } from "./journal.ts";
@@ -61,16 +68,18 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
   const { gate, payTo } = parts;
   const { path: resource, description, terms } = route;
   const accepted = acceptedBy(terms, parts);
-  const offer: Offer = {
-    terms: { network: terms.network, payTo: terms.seller ?? payTo, value: terms.price },
+  const offerOn = (network: Network): Offer => ({
+    terms: { network, payTo: terms.seller ?? payTo, value: terms.price },
     ...{ resource, description, maxTimeoutSeconds: MAX_TIMEOUT_SECONDS },
-  };
-  const required = listed(route, offer, accepted);
+  });
+  const [first, ...others] = terms.networks;
+  const offers: Offers = [offerOn(first), ...others.map(offerOn)];
+  const required = listed(route, offers, accepted);
   return async (c) => {
     if (terms.closed !== undefined) throw new Problem("not_available", { detail: terms.closed });
     const payment = presentedPayment(c, accepted);
     if (payment === null) {
-      assertPayable(offer, parts);
+      assertPayable(offers, parts);
       const form = await formOf(route, c);
       if (form !== null && "input" in form) await prepare(route, form.input, clientOf(c, parts.peers));
       return demand(c, required(form === null ? UNPAID : reasonsOf(form)));
@@ -80,6 +89,7 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const print = fingerprint({ method: route.method, route: route.id, query, body });
     const value = withQuery(bodyJson(body), query, route.hooks?.query ?? []);
     const client = clientOf(c, parts.peers);
+    const offer = offers.find(({ terms }) => isOn(terms.network, payment)) ?? offers[0];
     const request = { route, terms: offer.terms, payment, fingerprint: print, body: value, over: null, client };
     const { answer, about } = await gate.pay(request);
     if (answer.type === "result") await route.hooks?.beforeResult?.(about.key, client);
@@ -91,12 +101,17 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
   };
 }
 
-/** Throws if USDC is closed to us on the network. Clients must not sign a payment that cannot settle. */
-function assertPayable({ terms }: Offer, { usdc }: Pick<PayableParts, "usdc">): void {
-  const cause = usdc.closed(terms);
-  if (cause !== null)
+/** Throws if USDC is closed to us on all of the networks. Clients must not sign a payment that cannot settle. */
+function assertPayable(offers: Offers, { usdc }: Pick<PayableParts, "usdc">): void {
+  const causes = offers.map(({ terms }) => usdc.closed(terms));
+  const [cause] = causes;
+  if (cause && causes.every((one) => one !== null))
     throw new Problem("not_available", { detail: cause, headers: { "retry-after": RETRY_AFTER_SECONDS.paused } });
 }
+
+/** Whether the client claims to have paid on this network. */
+const isOn = (network: Network, { claimed }: PresentedPayment): boolean =>
+  claimed.network === network || claimed.network === NETWORKS[network].key;
 
 /**
  * Returns the `Link` header of an answer. If it cannot be read, the answer is sent without it, because it has been paid
@@ -182,7 +197,7 @@ function withQuery(body: unknown, query: URLSearchParams, names: readonly string
 export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
   const { gate } = parts;
   const accepted = acceptedBy({}, parts);
-  const required = (offer: Offer, reasons: Reasons) => challengeFor(offer, accepted, reasons);
+  const required = (offer: Offer, reasons: Reasons) => challengeFor([offer], accepted, reasons);
   return async (c) => {
     const payment = presentedPayment(c, accepted);
     const quotation = await quotedRoute.quote(c);
@@ -228,13 +243,13 @@ function acceptedBy(terms: Pick<RouteTerms, "schemes">, { schemes, ...parts }: P
   return { schemes: [named(first), ...others.map(named)], baseUrl, offerReceipt, now };
 }
 
-const challengeFor = (offer: Offer, accepted: Accepted, reasons: Reasons): Promise<PaymentChallenge> =>
-  challenge(offer, accepted, { ...reasons, at: accepted.now() });
+const challengeFor = (offers: Offers, accepted: Accepted, reasons: Reasons): Promise<PaymentChallenge> =>
+  challenge(offers, accepted, { ...reasons, at: accepted.now() });
 
-/** The same for a listed route, with as much of its discovery entry as the terms and the signed offers leave room for. */
-function listed(route: PaidRoute, offer: Offer, accepted: Accepted): (reasons: Reasons) => Promise<PaymentChallenge> {
+/** The same for a listed route, with as much of its discovery entry as the terms and offers leave room for. */
+function listed(route: PaidRoute, offers: Offers, accepted: Accepted): (reasons: Reasons) => Promise<PaymentChallenge> {
   const tryOut = (extensions: Extensions, reasons = UNPAID) =>
-    challengeFor(offer, { ...accepted, extensions }, reasons);
+    challengeFor(offers, { ...accepted, extensions }, reasons);
   let extensions: Promise<Extensions> | null = null;
   return async (reasons) => {
     extensions ??= routeExtensions(route, tryOut);

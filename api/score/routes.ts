@@ -67,7 +67,7 @@ const scoreRoute = <Input>(scores: Scores, { price, wallets, answer, hooks, ...p
   paidRoute<Input>({
     ...plan,
     method: "POST",
-    terms: { network: MAIN_NETWORK, price },
+    terms: { networks: [MAIN_NETWORK], price },
     hooks: { prepare: (input, client) => scores.prepare(wallets(input), client), ...hooks },
     // A score without its chain facts would be a different score, so nothing is sold.
     intake: async (input): Promise<Intake<Input>> =>

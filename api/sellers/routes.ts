@@ -99,7 +99,7 @@ const buyRoute = ({ exams: { intake, isForSale }, baseUrl }: ExamRouteParts): Pa
     id: "test.seller",
     method: "POST",
     path: "/test/seller",
-    terms: { network: EXAM_NETWORK, price: EXAM_PRICE, ...(isForSale ? {} : { closed: NOT_SOLD }) },
+    terms: { networks: [EXAM_NETWORK], price: EXAM_PRICE, ...(isForSale ? {} : { closed: NOT_SOLD }) },
     summary: "An exam of a paid x402 endpoint, by a buyer that pays",
     description: EXAM_DESCRIPTION,
     input: EXAM_REQUEST,

@@ -44,7 +44,7 @@ export const settlementRoutes = (parts: SettlementParts): readonly Route[] => [
     summary: "A signed statement of the status of a USDC authorization, no matter who signed it",
     description:
       "A signed statement that a USDC authorization (EIP-3009) has settled, can still settle, or, as a final block proves, never can.",
-    terms: { network: MAIN_NETWORK, price: STATEMENT_PRICE },
+    terms: { networks: [MAIN_NETWORK], price: STATEMENT_PRICE },
     input: STATEMENT_REQUEST,
     body: STATEMENT_BODY,
     output: json(STATEMENT),

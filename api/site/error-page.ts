@@ -35,8 +35,11 @@ ${errors.length > 0 && html`<ul>${errors.map(({ path, message }) => html`<li>${p
 ${sold !== null && offer(sold, baseUrl)}`,
   });
 
-const offer = ({ method, path, summary, description, terms: { price, network } }: PaidRoute, baseUrl: string): Markup =>
+const offer = (
+  { method, path, summary, description, terms: { price, networks } }: PaidRoute,
+  baseUrl: string,
+): Markup =>
   html`<section aria-labelledby="sold"><h2 id="sold">${summary}</h2>
 <p class="measure">${description}</p>
-<p class="measure">This URL sells to programs: <code>${method} ${path}</code> costs <strong>${formatUsd(price)} ${NETWORKS[network].money}</strong>, paid over x402.</p>
+<p class="measure">This URL sells to programs: <code>${method} ${path}</code> costs <strong>${formatUsd(price)} ${NETWORKS[networks[0]].money}</strong>, paid over x402.</p>
 ${codeBlock({ id: "terms", caption: "See the terms without paying", language: "bash", text: `curl -i -X ${method} ${baseUrl}${path}` })}</section>`;

@@ -51,7 +51,7 @@ const menu = ({ routes }: HomeRouteParts) =>
     const paid = paidListing(route);
     if (paid === null) return [];
     const { method, path, summary } = route;
-    return [{ id: paid.id, method, path, price: formatUsd(paid.price), network: paid.network, summary }];
+    return [{ id: paid.id, method, path, price: formatUsd(paid.price), network: paid.networks[0], summary }];
   });
 
 const reads = ({ routes }: HomeRouteParts) =>

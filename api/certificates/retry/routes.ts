@@ -87,7 +87,7 @@ const sold = (order: OrderNumber, test: SessionTest<OpenedRetry>, retry: RetryTe
     id: `${test.mode.name}.${kind.product}.${order === 1 ? "first" : "second"}`,
     method: "POST",
     path: `${pathOf(test)}/attempt`,
-    terms: { network: test.mode.network, price: priceOf(kind, order) },
+    terms: { networks: [test.mode.network], price: priceOf(kind, order) },
     summary: kind.order,
     description: kind.order,
     input: INPUT,

@@ -56,7 +56,7 @@ const buyRoute = (demo: Demo): PaidRoute =>
     method: "POST",
     path: DEMO_PATH,
     terms: {
-      network: ESCROW_NETWORK,
+      networks: [ESCROW_NETWORK],
       price: DEMO_PRICE,
       schemes: schemesOf(demo),
       seller: demo.merchant,

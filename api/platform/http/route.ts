@@ -82,7 +82,8 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
 
 /** The price of a route and the ways to pay it. */
 export interface RouteTerms {
-  readonly network: Network;
+  /** The networks for payment, preferred first. The price is the same on each. */
+  readonly networks: readonly [Network, ...Network[]];
   readonly price: Atomic;
   /** The names of the accepted payment schemes, preferred first; only `exact` by default. */
   readonly schemes?: readonly [string, ...string[]];

@@ -60,7 +60,7 @@ const orderRoute = (parts: RehearsalRouteParts): PaidRoute =>
     method: "POST",
     path: "/rehearsal/seller",
     terms: {
-      network: REHEARSAL_NETWORK,
+      networks: [REHEARSAL_NETWORK],
       price: EXAM_PRICE,
       ...(parts.account === null ? { closed: "No account is set up to pay for rehearsals." } : {}),
     },

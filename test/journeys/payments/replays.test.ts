@@ -27,7 +27,7 @@ const now = () => new Date(Date.now() + ahead);
 
 const chain = await forFile(startTestChain({ roomMinutes: 5 }));
 const service = await forFile(startService({ chain, now }));
-const TERMS: RouteTerms = { network: chain.network.id, price: PRICES.basic };
+const TERMS: RouteTerms = { networks: [chain.network.id], price: PRICES.basic };
 const basic = () => `${service.url}/test/basic`;
 let payer = await newPayer(chain);
 

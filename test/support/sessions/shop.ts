@@ -40,7 +40,7 @@ export async function openShop(first: Quote): Promise<Shop> {
       maxTimeoutSeconds,
     };
     const parts = { schemes: [EXACT], baseUrl: server.url };
-    const { header, body } = await challenge(offer, parts, { error: "Payment required", at: new Date() });
+    const { header, body } = await challenge([offer], parts, { error: "Payment required", at: new Date() });
     response.writeHead(402, { "content-type": "application/json", "payment-required": header }).end(body);
   });
   const shop: Shop = {
