@@ -17,6 +17,8 @@ const right = await stage.start(node);
 
 test.each([
   ["3 minutes ahead", 3 * MINUTE],
+  ["3 minutes behind", -3 * MINUTE],
+  ["an hour ahead", 60 * MINUTE],
   ["an hour behind", -60 * MINUTE],
 ])("A process whose clock is %s sells or rejects, and another process sells what it rejected", async (_, offset) => {
   const wrong = await stage.start(node, clockOffBy(offset));

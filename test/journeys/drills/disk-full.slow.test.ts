@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, expect, test } from "vitest";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { grantRoles, type Postgres, startPostgres, withClient } from "../../../scripts/embedded/postgres.ts";
 import { migrate } from "../../../scripts/migrate.ts";
@@ -12,6 +12,7 @@ import { chargedOnce } from "../../support/payments/on-chain.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { type ApiProcess, fundRelayer, startApiProcess } from "../../support/service/api-process.ts";
+import { clockOffBy } from "../../support/service/clock.ts";
 
 // docs/drills.md, "The disk is full". The file system is a small tmpfs, which only root may mount.
 
@@ -63,15 +64,19 @@ function fill(): void {
 
 const buy = async (signed: Signed) => post(`${api?.url}/test/basic`, v2(signed));
 
-test.skipIf(!isMounted)(
-  "While the disk is full, no payment is lost or charged twice, and service resumes once there is space",
-  async () => {
+describe.skipIf(!isMounted).each([
+  ["the right clock", 0],
+  ["a clock that is an hour ahead", 3_600_000],
+  ["a clock that is an hour behind", -3_600_000],
+])("PostgreSQL with a full disk, under a process with %s", (_, offsetMs) => {
+  test("No payment is lost or charged twice, and service resumes once there is space", async () => {
     chmodSync(disk, 0o755);
     postgres = await start();
     await migrate(postgres.ownerUrl);
     await grantRoles(postgres.ownerUrl);
     const chains = { baseRpcUrl: base.rpcUrl, baseSepoliaRpcUrl: sepolia.rpcUrl };
-    api = await startApiProcess({ database: postgres, ...chains });
+    api = await startApiProcess({ database: postgres, ...chains, env: clockOffBy(offsetMs) });
+    // Valid long enough for a process that is one hour ahead to accept it.
     const sign = async () => signPayment(await newPayer(base), { validBefore: unixNow() + 7_200n });
     const first = await sign();
     expect((await buy(first)).status).toBe(200);
@@ -109,5 +114,5 @@ test.skipIf(!isMounted)(
       await expect.poll(async () => (await buy(signed)).status, PATIENT).toBe(200);
       await chargedOnce(base, signed);
     }
-  },
-);
+  });
+});

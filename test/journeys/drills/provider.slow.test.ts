@@ -35,7 +35,7 @@ async function startProvider() {
   };
 }
 
-test("With HTTP 402 or 429 from the first of two providers, payments settle through the second", async () => {
+test("With HTTP 402, 403, or 429 from the first of two providers, payments settle through the second", async () => {
   const [first, second] = [await startProvider(), await startProvider()];
   const rpcUrls = { "eip155:8453": [first.url, second.url], "eip155:84532": chain.rpcUrl };
   const service = await forFile(startService({ chain, config: { rpcUrls } }));
@@ -48,7 +48,7 @@ test("With HTTP 402 or 429 from the first of two providers, payments settle thro
     const { chains } = (await send(`${service.url}/status`)).body as { chains: { nodes: { ok: boolean }[] }[] };
     return chains[0]?.nodes.map(({ ok }) => ok);
   };
-  for (const status of [402, 429]) {
+  for (const status of [402, 403, 429]) {
     first.become(status);
     await buy();
     await expect.poll(nodes, PATIENT).toEqual([false, true]);
@@ -61,14 +61,14 @@ test("With HTTP 402 or 429 from the first of two providers, payments settle thro
   }
 });
 
-test("With HTTP 402 or 429 from the only provider, nothing is charged, and the same header buys afterwards", async () => {
+test("With HTTP 402, 403, or 429 from the only provider, nothing is charged, and the same header buys afterwards", async () => {
   const provider = await startProvider();
   const rpcUrls = { "eip155:8453": provider.url, "eip155:84532": provider.url };
   const service = await forFile(startService({ chain, config: { rpcUrls } }));
   const pay = (signed: Signed) => post(`${service.url}/test/basic`, v2(signed));
   const sold = await signPayment(await newPayer(chain));
   expect((await pay(sold)).status).toBe(200);
-  for (const status of [402, 429]) {
+  for (const status of [402, 403, 429]) {
     provider.become(status);
     const signed = await signPayment(await newPayer(chain));
     const refused = await pay(signed);
