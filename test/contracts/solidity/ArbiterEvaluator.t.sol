@@ -171,16 +171,6 @@ contract ArbiterEvaluatorTest is EvaluatorFixture {
         refused(job, verdict, abi.encodeWithSelector(kind, verdict.dealRefHash, dealOf(job)));
     }
 
-    function testFuzz_aStrangersVerdictIsRefused(uint256 key) public {
-        key = between(key, 1, type(uint128).max);
-        vm.assume(key != ARBITER_KEY);
-        uint256 job = submitted();
-        VerdictLib.Verdict memory verdict = verdictOn(RELEASE, job);
-        bytes memory signature = signed(key, digestFor(verdict, CHAIN));
-        vm.expectRevert(abi.encodeWithSelector(VerdictLib.NotArbiter.selector, vm.addr(key), arbiter));
-        maker.evaluate(terms, address(jobs), job, verdict, signature);
-    }
-
     function test_aVerdictCountsForADay() public {
         uint256 job = submitted();
         VerdictLib.Verdict memory verdict = verdictOn(RELEASE, job);

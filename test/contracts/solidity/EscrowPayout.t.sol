@@ -35,18 +35,6 @@ contract EscrowPayoutTest is EscrowFixture {
         assertOwed(MERCHANT, 0);
     }
 
-    function test_theTimeoutWorksForABlacklistedPayer() public {
-        IEscrow.PaymentInfo memory info = held(USD);
-        setBlacklisted(payer, true);
-        vm.warp(block.timestamp + TIMEOUT);
-        expectEvent();
-        emit IEscrow.Credited(idOf(info), payer, USD);
-        escrow.refund(info, 0, "");
-        assertStatus(info, IEscrow.Status.Refunded);
-        assertOwed(payer, USD);
-        assertBalance(address(escrow), USD);
-    }
-
     function test_verdictsAndTheTimeoutWorkWhileUsdcIsPausedOrTheEscrowIsBlacklisted() public {
         for (uint256 i = 0; i < 2; i++) {
             IEscrow.PaymentInfo[3] memory infos = [held(USD), held(USD), held(USD)];
@@ -115,27 +103,5 @@ contract EscrowPayoutTest is EscrowFixture {
         release(info);
         vm.clearMockedCalls();
         assertOwed(MERCHANT, USD - USD / 100);
-    }
-
-    function test_debtsOfOneAccountAddUp() public {
-        IEscrow.PaymentInfo memory info = terms(payer, USD);
-        info.receiver = FEES;
-        fund(payer, USD);
-        authorize(info, paid(PAYER_KEY, info));
-        setBlacklisted(FEES, true);
-        release(info);
-        assertOwed(FEES, USD);
-        IEscrow.PaymentInfo memory second = held(USD);
-        release(second);
-        assertOwed(FEES, USD + USD / 100);
-    }
-
-    function test_usdcSentWithoutAHoldPaysNoOne() public {
-        fund(address(escrow), 5 * USD);
-        IEscrow.PaymentInfo memory info = held(USD);
-        release(info);
-        assertBalance(MERCHANT, USD - USD / 100);
-        escrow.withdraw(FEES);
-        assertBalance(address(escrow), 5 * USD);
     }
 }

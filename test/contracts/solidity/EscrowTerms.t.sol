@@ -176,3 +176,10 @@ contract EscrowTermsTest is EscrowFixture {
         (ok,) = address(escrow).call(data);
     }
 }
+
+/// @notice The same tests over base/commerce-payments, which makes the last two checks.
+contract OperatorTermsTest is EscrowTermsTest {
+    function custodian() internal pure override returns (Custodian) {
+        return Custodian.Commerce;
+    }
+}

@@ -136,3 +136,10 @@ contract EscrowVerdictTest is EscrowFixture {
         escrow.release(info, RECORD, abi.encodePacked(r, greatest + 1, uint8(27)));
     }
 }
+
+/// @notice The same tests over base/commerce-payments.
+contract OperatorVerdictTest is EscrowVerdictTest {
+    function custodian() internal pure override returns (Custodian) {
+        return Custodian.Commerce;
+    }
+}

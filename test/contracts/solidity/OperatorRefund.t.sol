@@ -11,24 +11,6 @@ contract OperatorRefundTest is EscrowRefundTest {
         return Custodian.Commerce;
     }
 
-    function test_onlyAHeldPaymentIsRefunded() public override {
-        IEscrow.PaymentInfo memory info = terms(payer, USD);
-        vm.warp(block.timestamp + 1 days);
-        refusedAsUnknown(info);
-        vm.prank(arbiter);
-        vm.expectRevert(notHeld(info, IEscrow.Status.None, false));
-        escrow.refund(info, RECORD, "");
-        info = held(USD);
-        vm.warp(block.timestamp + 1800);
-        escrow.refund(info, 0, "");
-        refusedAsOver(info);
-        info = held(USD);
-        vm.prank(arbiter);
-        escrow.release(info, RECORD, "");
-        vm.warp(block.timestamp + 1800);
-        refusedAsOver(info);
-    }
-
     function refusedAsUnknown(IEscrow.PaymentInfo memory info) private {
         vm.expectRevert(
             abi.encodeWithSelector(
@@ -57,19 +39,6 @@ contract OperatorRefundTest is EscrowRefundTest {
         (bool ok,) = address(escrow).call(abi.encodeCall(IEscrow.refund, (other, RECORD, "")));
         vm.assertTrue(!ok, "a changed field is refused");
         assertBalance(store(), 1001 * uint256(USD));
-    }
-
-    /// @dev The operator keeps no debts, so the decision waits until USDC pays.
-    function test_aRefundThatUsdcRefusesCanBeRetried() public {
-        IEscrow.PaymentInfo memory info = held(USD);
-        bytes memory signature = verdict(info, false, RECORD);
-        setBlacklisted(payer, true);
-        vm.expectRevert("Blacklistable: account is blacklisted");
-        escrow.refund(info, RECORD, signature);
-        setBlacklisted(payer, false);
-        assertStatus(info, IEscrow.Status.Held);
-        escrow.refund(info, RECORD, signature);
-        assertBalance(payer, USD);
     }
 
     /// @dev The only way around the operator, and only for the payer.

@@ -220,3 +220,10 @@ contract SettlementBatchHoldTest is EscrowFixture {
         vm.assertEq(vm.getRecordedLogs().length, 0, "no events without holds");
     }
 }
+
+/// @notice The same tests over base/commerce-payments.
+contract SettlementBatchOperatorHoldTest is SettlementBatchHoldTest {
+    function custodian() internal pure override returns (Custodian) {
+        return Custodian.Commerce;
+    }
+}

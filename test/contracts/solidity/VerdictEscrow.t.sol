@@ -54,45 +54,12 @@ contract VerdictEscrowTest is VerdictEscrowFixture {
         execute(RELEASE, deal);
     }
 
-    function test_aSettledDealStaysSettled() public {
-        bytes32[2] memory deals = [deal, opened(USD, 2)];
-        vm.warp(deadline);
-        VerdictLib.Outcome[2] memory first = [RELEASE, REFUND];
-        VerdictEscrow.Status[2] memory status = [VerdictEscrow.Status.Released, VerdictEscrow.Status.Refunded];
-        for (uint256 i = 0; i < 2; i++) {
-            execute(first[i], deals[i]);
-            for (uint256 outcome = 0; outcome < 3; outcome++) {
-                VerdictLib.Verdict memory verdict = verdictOf(VerdictLib.Outcome(outcome), deals[i]);
-                bytes memory signature = attested(verdict);
-                expectNotOpen(deals[i], status[i]);
-                escrow.execute(verdict, signature);
-            }
-            expectNotOpen(deals[i], status[i]);
-            vm.prank(PAYER);
-            escrow.takeBack(deals[i]);
-        }
-        assertBalances(USD, USD, 0);
-    }
-
     function testFuzz_aVerdictOnNoDealOfThisEscrowIsRefused(bytes32 other) public {
         vm.assume(other != deal);
         VerdictLib.Verdict memory verdict = verdictOf(RELEASE, other);
         bytes memory signature = attested(verdict);
         expectNotOpen(other, VerdictEscrow.Status.None);
         escrow.execute(verdict, signature);
-    }
-
-    function test_aVerdictOfAnotherDealMovesOnlyThatDeal() public {
-        bytes32 other = opened(5 * USD, 2);
-        execute(RELEASE, other);
-        assertStatus(deal, VerdictEscrow.Status.Open);
-        assertBalances(0, 5 * USD, USD);
-        VerdictLib.Verdict memory verdict = verdictOf(RELEASE, other);
-        bytes memory signature = attested(verdict);
-        verdict.dealRefHash = deal;
-        (bool ok, bytes memory reason) =
-            address(escrow).call(abi.encodeCall(VerdictEscrow.execute, (verdict, signature)));
-        vm.assertTrue(!ok && bytes4(reason) == VerdictLib.NotArbiter.selector, "NotArbiter");
     }
 
     /// @dev With the same payer, payee and salt, a verdict for one instance does not apply to the other's deal.
@@ -115,16 +82,6 @@ contract VerdictEscrowTest is VerdictEscrowFixture {
         bytes memory signature = attested(verdict);
         vm.expectRevert(abi.encodeWithSelector(VerdictEscrow.WrongConditions.selector, conditions, CONDITIONS));
         escrow.execute(verdict, signature);
-    }
-
-    function testFuzz_onlyTheArbitersSignatureCounts(uint256 key) public {
-        key = between(key, 1, type(uint128).max);
-        vm.assume(key != ARBITER_KEY);
-        VerdictLib.Verdict memory verdict = verdictOf(RELEASE, deal);
-        bytes memory signature = signed(key, digestFor(verdict, CHAIN));
-        vm.expectRevert(abi.encodeWithSelector(VerdictLib.NotArbiter.selector, vm.addr(key), arbiter));
-        escrow.execute(verdict, signature);
-        vm.assertEq(escrow.digestOf(verdict), digestFor(verdict, CHAIN), "what the arbiter signs");
     }
 
     function test_aVerdictCountsForADay() public {
@@ -153,12 +110,6 @@ contract VerdictEscrowTest is VerdictEscrowFixture {
         takenBackFrom(deadline + 3 days);
     }
 
-    function test_aLateEscalationDelaysNothing() public {
-        vm.warp(deadline + 28 days);
-        execute(ESCALATE, deal);
-        takenBackFrom(deadline + 30 days);
-    }
-
     function test_withoutAnyVerdictThePayerTakesBack30DaysAfterTheDeadline() public {
         takenBackFrom(deadline + 30 days);
     }
@@ -180,17 +131,6 @@ contract VerdictEscrowTest is VerdictEscrowFixture {
         escrow.takeBack(deal);
         assertStatus(deal, VerdictEscrow.Status.Refunded);
         assertBalances(USD, 0, 0);
-    }
-
-    function test_anEscalatedDealIsSettledByTheNextVerdict() public {
-        bytes32 other = opened(USD, 2);
-        vm.warp(deadline);
-        execute(ESCALATE, deal);
-        execute(ESCALATE, other);
-        vm.warp(deadline + 10 days);
-        execute(RELEASE, deal);
-        execute(REFUND, other);
-        assertBalances(USD, USD, 0);
     }
 
     function test_aRefusedPayoutCanBeRetriedAndBlocksNoOtherDeal() public {
