@@ -1,4 +1,6 @@
 import {
+  BaseError,
+  isAddressEqual,
   isHash,
   type PublicClient,
   parseEventLogs,
@@ -6,6 +8,7 @@ import {
   TransactionReceiptNotFoundError,
 } from "viem";
 import { usdcEventsAbi } from "../../contracts/abi.ts";
+import { evaluatorAbi } from "../../packages/escrow/src/evaluator-abi.ts";
 import type { ChainReader } from "../platform/chain/chain.ts";
 import { forReading, type NodesClient } from "../platform/chain/failover.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
@@ -114,4 +117,19 @@ function transfersIn(
     if (sender !== from || to === from || args.value === 0n) return [];
     return [{ logIndex, asset, to, value: args.value, byAuthorization: authorized.has(logIndex) }];
   });
+}
+
+/**
+ * Checks that the contract executes this arbiter's verdicts on ERC-8183 jobs. If it waited for another arbiter, every
+ * job that names it would expire.
+ * @throws Error with the address that was found or the node's reason
+ */
+export async function requireEvaluator(client: PublicClient, address: Address, arbiter: Address): Promise<void> {
+  const call = { address, abi: evaluatorAbi, functionName: "ARBITER" } as const;
+  const named = await client.readContract(call).catch((cause: unknown) => {
+    const reason = cause instanceof BaseError ? cause.shortMessage : "the node did not answer";
+    throw new Error(`EVALUATOR_ADDRESS is wrong, or Base cannot be reached: ${address}: ${reason}`, { cause });
+  });
+  if (!isAddressEqual(named, arbiter))
+    throw new Error(`the arbiter of ${address} is ${named}, but ARBITER_PRIVATE_KEY belongs to ${arbiter}`);
 }

@@ -2,9 +2,8 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { claimSchema, conditionsSha256 } from "../../../api/arbiter/claim.ts";
-import { decide } from "../../../api/arbiter/policy/v1/decide.ts";
 import { POLICY_V1 } from "../../../api/arbiter/policy/v1/policy.ts";
-import { FETCH_LIMITS_V1, HTTP_DELIVERY_V1, MAX_ATTEMPTS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
+import { decide, FETCH_LIMITS_V1, HTTP_DELIVERY_V1, MAX_ATTEMPTS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
 import { inWords } from "../../../api/platform/page/html.ts";
 import { CLAIMS, examine, factsNamed, judged } from "../../support/arbiter/site.ts";
 

@@ -2,8 +2,8 @@ import canonicalize from "canonicalize";
 import { type Address, type Hex, hashTypedData, parseAbi, parseEventLogs, zeroAddress } from "viem";
 import { privateKeyToAddress } from "viem/accounts";
 import { describe, expect, test } from "vitest";
+import { requireEvaluator } from "../../../api/arbiter/chain.ts";
 import type { verdictDocument } from "../../../api/arbiter/document.ts";
-import { requireEvaluator } from "../../../api/arbiter/evaluator-chain.ts";
 import {
   dealRefOf,
   encodeEvaluate,

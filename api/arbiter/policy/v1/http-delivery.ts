@@ -4,8 +4,7 @@ import { malformed, refuse, unicodeText } from "../../claim.ts";
 import type { Fact } from "../../facts.ts";
 import { type Category, category, fetchesOf, type JudgedCondition, printable } from "../category.ts";
 import { conditionsOf, sha256Hex, urlField, wholeNumber } from "../conditions.ts";
-import { decide } from "./decide.ts";
-import { FETCH_LIMITS_V1, MAX_ATTEMPTS_V1, UNDECIDED_STATUSES_V1 } from "./tables.ts";
+import { decide, FETCH_LIMITS_V1, MAX_ATTEMPTS_V1, UNDECIDED_STATUSES_V1 } from "./tables.ts";
 
 export interface Conditions {
   readonly url: string;

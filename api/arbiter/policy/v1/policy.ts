@@ -1,10 +1,9 @@
 import type { Policy, PolicyRule } from "../policy.ts";
 import type { PolicyVersion } from "../version.ts";
 import { ciStatus } from "./ci-status.ts";
-import { decide } from "./decide.ts";
 import { httpDelivery } from "./http-delivery.ts";
 import { payloadHash } from "./payload-hash.ts";
-import { CI_STATUS_V1, HTTP_DELIVERY_V1, PAYLOAD_HASH_V1 } from "./tables.ts";
+import { CI_STATUS_V1, decide, HTTP_DELIVERY_V1, PAYLOAD_HASH_V1 } from "./tables.ts";
 
 const RULES: readonly PolicyRule[] = [
   {

@@ -1,5 +1,5 @@
 import type { FetchLimits } from "../../../platform/web/guarded-fetch/request.ts";
-import type { PolicyCategory } from "../policy.ts";
+import type { ConditionResult, PolicyCategory, Verdict } from "../policy.ts";
 
 export const MAX_ATTEMPTS_V1 = 2;
 
@@ -127,3 +127,9 @@ export const CI_STATUS_V1: PolicyCategory = {
     },
   ],
 };
+
+/** Decides release if all are true, refund if any is false, and escalate otherwise (policy, `decision`). */
+export function decide(results: readonly ConditionResult[]): Verdict {
+  if (results.includes("false")) return "refund";
+  return results.length > 0 && results.every((result) => result === "true") ? "release" : "escalate";
+}

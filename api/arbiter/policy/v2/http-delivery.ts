@@ -1,7 +1,6 @@
 import type { BrowserHeaders, ChallengeHeader, Fetched } from "../../../platform/web/guarded-fetch/request.ts";
 import { type Category, category, fetchesOf, type JudgedCondition, printable, type Question } from "../category.ts";
 import type { DecisionRow, PolicyCategory } from "../policy.ts";
-import { decide } from "../v1/decide.ts";
 import {
   attemptFact,
   type Conditions,
@@ -12,7 +11,7 @@ import {
   UNSEEN,
   unknown,
 } from "../v1/http-delivery.ts";
-import { FETCH_LIMITS_V1, HTTP_DELIVERY_V1, MAX_ATTEMPTS_V1 } from "../v1/tables.ts";
+import { decide, FETCH_LIMITS_V1, HTTP_DELIVERY_V1, MAX_ATTEMPTS_V1 } from "../v1/tables.ts";
 
 /** The time between an attempt that alone would decide and the one that must confirm it. */
 export const AGAIN_AFTER_MS_V2 = 5_000;
