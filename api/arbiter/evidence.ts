@@ -86,14 +86,8 @@ export interface Listed {
   readonly changed: boolean;
 }
 
-/** The check runs of a commit, or the reason they cannot be read. */
-export type CheckRunsReading = (Listed & { readonly runs: readonly CheckRun[] }) | { readonly outcome: Unreadable };
-export type CheckSuitesReading =
-  | (Listed & { readonly suites: readonly CheckSuite[] })
-  | { readonly outcome: Unreadable };
-export type CommitStatusesReading =
-  | (Listed & { readonly statuses: readonly CommitStatus[] })
-  | { readonly outcome: Unreadable };
+/** A list about a commit, or the reason it cannot be read. */
+export type Reading<Item> = (Listed & { readonly items: readonly Item[] }) | { readonly outcome: Unreadable };
 
 export interface Commit {
   /** `owner/name`. */
@@ -111,11 +105,11 @@ export interface SuitesOf {
 /** Reads what GitHub reports about a commit, across all pages. */
 export interface CheckRuns {
   /** Returns the latest run of every check in every suite. */
-  read(commit: Commit, signal: AbortSignal): Promise<CheckRunsReading>;
+  read(commit: Commit, signal: AbortSignal): Promise<Reading<CheckRun>>;
   /** Returns the suites, which show where the commit was pushed. */
-  suites(commit: Commit, of: SuitesOf, signal: AbortSignal): Promise<CheckSuitesReading>;
+  suites(commit: Commit, of: SuitesOf, signal: AbortSignal): Promise<Reading<CheckSuite>>;
   /** Returns the latest status of every context. */
-  statuses(commit: Commit, signal: AbortSignal): Promise<CommitStatusesReading>;
+  statuses(commit: Commit, signal: AbortSignal): Promise<Reading<CommitStatus>>;
 }
 
 /** A transaction to read, and the wallet whose USDC transfers to find in it. */

@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import { Agent, type Dispatcher } from "undici";
 import { z } from "zod";
 import { withDeadline } from "../platform/web/guarded-fetch/fetch.ts";
-import type { CheckRun, CheckRuns, CheckSuite, CommitStatus, Listed, Unreadable } from "./evidence.ts";
+import type { CheckRun, CheckRuns, CheckSuite, CommitStatus, Listed, Reading, Unreadable } from "./evidence.ts";
 
 export interface GithubOptions {
   /** The API's base URL without a trailing slash, such as `https://api.github.com` or another installation's. */
@@ -41,35 +41,27 @@ interface Remembered<Item> {
   readonly page: Page<Item>;
 }
 
-/** One of GitHub's lists that report a `total_count`. */
-export interface ListPlan<Item extends { readonly id: number }> {
-  /** The member that contains the items. */
-  readonly key: string;
-  readonly item: z.ZodType<Item>;
-}
-
 interface Parts<Item> extends GithubOptions {
   readonly agent: Dispatcher;
   readonly page: z.ZodType<Page<Item>>;
   readonly remembered: LRUCache<string, Remembered<Item>>;
 }
 
-export interface ListOf<Item> extends Listed {
+interface ListOf<Item> extends Listed {
   readonly items: readonly Item[];
 }
 
 /** Reads all pages of the list at a path, which may include a query. Rejects with `NotRead`. */
-export type ReadList<Item> = (path: string, signal: AbortSignal) => Promise<ListOf<Item>>;
-
-const createAgent = (): Dispatcher => new Agent({ connect: { timeout: 5_000 }, allowH2: false });
+type ReadList<Item> = (path: string, signal: AbortSignal) => Promise<ListOf<Item>>;
 
 /**
- * Creates a reader for one kind of list. A page that is unchanged (ETag) is not sent again and does not count against
- * the rate limit.
+ * Creates a reader for one of GitHub's lists that report a `total_count`; `key` names the member that contains the
+ * items. A page that is unchanged (ETag) is not sent again and does not count against the rate limit.
  */
 function createList<Item extends { readonly id: number }>(
   options: GithubOptions & { readonly agent: Dispatcher },
-  { key, item }: ListPlan<Item>,
+  key: string,
+  item: z.ZodType<Item>,
 ): ReadList<Item> {
   const page = z
     .looseObject({ total_count: z.number().int().nonnegative(), [key]: z.array(item).max(PER_PAGE) })
@@ -290,25 +282,25 @@ const NONE: ListOf<never> = { outcome: "read", items: [], partial: false, change
 
 /** Creates a reader of a commit's checks in GitHub's REST API. */
 export function createGithubChecks(options: GithubChecksOptions): CheckRuns {
-  const github = { ...options, agent: createAgent() };
-  const runs = createList(github, { key: "check_runs", item: RUN });
-  const suites = createList(github, { key: "check_suites", item: SUITE });
-  const workflowRuns = createList(github, { key: "workflow_runs", item: WORKFLOW_RUN });
-  const statuses = createList(github, { key: "statuses", item: STATUS });
-  const within = async <Reading>(signal: AbortSignal, read: (deadline: AbortSignal) => Promise<Reading>) => {
+  const github = { ...options, agent: new Agent({ connect: { timeout: 5_000 }, allowH2: false }) };
+  const runs = createList(github, "check_runs", RUN);
+  const suites = createList(github, "check_suites", SUITE);
+  const workflowRuns = createList(github, "workflow_runs", WORKFLOW_RUN);
+  const statuses = createList(github, "statuses", STATUS);
+  const within = async <Item>(
+    signal: AbortSignal,
+    read: (deadline: AbortSignal) => Promise<ListOf<Item>>,
+  ): Promise<Reading<Item>> => {
     try {
       return await withDeadline(options.deadlineMs ?? DEADLINE_MS, signal, read);
     } catch (cause) {
       signal.throwIfAborted();
-      return { outcome: (cause instanceof NotRead ? cause.outcome : "unavailable") satisfies Unreadable };
+      return { outcome: cause instanceof NotRead ? cause.outcome : "unavailable" };
     }
   };
   return {
     read: ({ repo, commitSha }, signal) =>
-      within(signal, async (deadline) => {
-        const { items, ...list } = await runs(`/repos/${repo}/commits/${commitSha}/check-runs?filter=latest`, deadline);
-        return { ...list, runs: items };
-      }),
+      within(signal, (deadline) => runs(`/repos/${repo}/commits/${commitSha}/check-runs?filter=latest`, deadline)),
     suites: ({ repo, commitSha }, of, signal) =>
       within(signal, async (deadline) => {
         const workflows = of.workflows
@@ -316,16 +308,13 @@ export function createGithubChecks(options: GithubChecksOptions): CheckRuns {
           : NONE;
         const apps = of.apps ? await suites(`/repos/${repo}/commits/${commitSha}/check-suites`, deadline) : NONE;
         return {
-          outcome: "read" as const,
-          suites: [...workflows.items.map(({ suite }) => suite), ...apps.items],
+          outcome: "read",
+          items: [...workflows.items.map(({ suite }) => suite), ...apps.items],
           partial: workflows.partial || apps.partial,
           changed: workflows.changed || apps.changed,
         };
       }),
     statuses: ({ repo, commitSha }, signal) =>
-      within(signal, async (deadline) => {
-        const { items, ...list } = await statuses(`/repos/${repo}/commits/${commitSha}/status`, deadline);
-        return { ...list, statuses: items };
-      }),
+      within(signal, (deadline) => statuses(`/repos/${repo}/commits/${commitSha}/status`, deadline)),
   };
 }

@@ -5,10 +5,11 @@ import type { Address } from "../../platform/wallet.ts";
 import type { Fetched, FetchLimits, FetchRequest } from "../../platform/web/guarded-fetch/request.ts";
 import type { GuardSettings } from "../../platform/web/target.ts";
 import type {
-  CheckRunsReading,
-  CheckSuitesReading,
+  CheckRun,
+  CheckSuite,
   Commit,
-  CommitStatusesReading,
+  CommitStatus,
+  Reading,
   SuitesOf,
   TransactionQuestion,
   TransactionReading,
@@ -41,9 +42,9 @@ export type Question =
 /** The result of an observation. */
 export type Observation =
   | { readonly type: "fetch"; readonly fetched: Fetched }
-  | { readonly type: "check-runs"; readonly reading: CheckRunsReading }
-  | { readonly type: "check-suites"; readonly reading: CheckSuitesReading }
-  | { readonly type: "commit-statuses"; readonly reading: CommitStatusesReading }
+  | { readonly type: "check-runs"; readonly reading: Reading<CheckRun> }
+  | { readonly type: "check-suites"; readonly reading: Reading<CheckSuite> }
+  | { readonly type: "commit-statuses"; readonly reading: Reading<CommitStatus> }
   | { readonly type: "signatures"; readonly reading: SignaturesReading }
   | { readonly type: "transaction"; readonly asked: TransactionQuestion; readonly reading: TransactionReading }
   /** Not the result of a question: another verdict has decided the same transfer. */
@@ -104,7 +105,7 @@ export const category = <Conditions>(one: Category<Conditions>): Category => one
 export const fetchesOf = (seen: readonly Observation[]): readonly Fetched[] =>
   seen.flatMap((one) => (one.type === "fetch" ? [one.fetched] : []));
 
-export const readingsOf = (seen: readonly Observation[]): readonly CheckRunsReading[] =>
+export const readingsOf = (seen: readonly Observation[]): readonly Reading<CheckRun>[] =>
   seen.flatMap((one) => (one.type === "check-runs" ? [one.reading] : []));
 
 /** Returns a stranger's text in a form that can be published: printable ASCII, truncated. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { CheckRun, CheckRunsReading } from "../../evidence.ts";
+import type { CheckRun, Reading } from "../../evidence.ts";
 import type { Fact } from "../../facts.ts";
 import { type Category, category, type JudgedCondition, printable, readingsOf } from "../category.ts";
 import { conditionsOf } from "../conditions.ts";
@@ -27,12 +27,12 @@ const isOpen = ({ status, conclusion }: CheckRun): boolean => status !== "comple
 
 /** Applies the rows of the policy's table for `check_runs`, in order. */
 function resultOf(
-  reading: CheckRunsReading | undefined,
+  reading: Reading<CheckRun> | undefined,
   commitSha: string,
 ): Pick<JudgedCondition, "result" | "reason"> {
   if (reading === undefined) return { result: "unknown", reason: "unavailable" };
   if (reading.outcome !== "read") return { result: "unknown", reason: reading.outcome };
-  const { runs, partial } = reading;
+  const { items: runs, partial } = reading;
   if (runs.some(({ headSha }) => headSha !== commitSha)) return { result: "unknown", reason: "other_commit" };
   if (runs.some(isBad)) return { result: "false", reason: "bad_conclusion" };
   if (runs.some(isOpen)) return { result: "unknown", reason: "pending" };
@@ -42,9 +42,9 @@ function resultOf(
 }
 
 /** Returns the observed conclusions, in short. */
-function observed(reading: CheckRunsReading | undefined): string | null {
+function observed(reading: Reading<CheckRun> | undefined): string | null {
   if (reading?.outcome !== "read") return null;
-  const conclusions = new Set(reading.runs.map(({ status, conclusion }) => conclusion ?? status));
+  const conclusions = new Set(reading.items.map(({ status, conclusion }) => conclusion ?? status));
   return conclusions.size === 0
     ? null
     : [...conclusions]
@@ -55,10 +55,10 @@ function observed(reading: CheckRunsReading | undefined): string | null {
 
 const byId = (one: CheckRun, other: CheckRun): number => one.id - other.id;
 
-function factsOf({ repo, commitSha }: Conditions, reading: CheckRunsReading): readonly Fact[] {
+function factsOf({ repo, commitSha }: Conditions, reading: Reading<CheckRun>): readonly Fact[] {
   const about = { repo, commit_sha: commitSha };
   if (reading.outcome !== "read") return [{ fact: "check_runs", ...about, outcome: reading.outcome }];
-  const { runs, partial } = reading;
+  const { items: runs, partial } = reading;
   return [
     { fact: "check_runs", ...about, outcome: "read", complete: !partial, count: runs.length },
     ...[...runs].sort(byId).map(({ id, name, status, conclusion, headSha }) => ({

@@ -1,11 +1,4 @@
-import type {
-  CheckRun,
-  CheckRunsReading,
-  CheckSuite,
-  CheckSuitesReading,
-  CommitStatusesReading,
-  Listed,
-} from "../../evidence.ts";
+import type { CheckRun, CheckSuite, CommitStatus, Listed, Reading } from "../../evidence.ts";
 import type { Fact } from "../../facts.ts";
 import {
   type Category,
@@ -92,9 +85,9 @@ type Judged = Pick<JudgedCondition, "result" | "reason" | "observed">;
 
 /** The readings. Each is undefined until it has been requested. */
 interface Readings {
-  readonly runs: CheckRunsReading | undefined;
-  readonly suites: CheckSuitesReading | undefined;
-  readonly statuses: CommitStatusesReading | undefined;
+  readonly runs: Reading<CheckRun> | undefined;
+  readonly suites: Reading<CheckSuite> | undefined;
+  readonly statuses: Reading<CommitStatus> | undefined;
 }
 
 const readingsOf = (seen: readonly Observation[]): Readings => ({
@@ -114,8 +107,8 @@ function originOf({ headBranch, workflow, pullRequests }: CheckSuite): Origin {
   return headBranch === null || isElsewhere ? "fork" : "own";
 }
 
-const suitesIn = (reading: CheckSuitesReading | undefined): readonly CheckSuite[] =>
-  reading?.outcome === "read" ? reading.suites : [];
+const suitesIn = (reading: Reading<CheckSuite> | undefined): readonly CheckSuite[] =>
+  reading?.outcome === "read" ? reading.items : [];
 
 type SuitesById = ReadonlyMap<number, readonly CheckSuite[]>;
 
@@ -158,7 +151,7 @@ function considered(runs: readonly CheckRun[], suites: readonly CheckSuite[]): r
 }
 
 const consideredIn = ({ runs, suites }: Readings): readonly Considered[] =>
-  runs?.outcome === "read" ? considered(runs.runs, suitesIn(suites)) : [];
+  runs?.outcome === "read" ? considered(runs.items, suitesIn(suites)) : [];
 
 const stateOf = ({ status, conclusion }: CheckRun): string =>
   status === "completed" && conclusion !== null ? conclusion : "open";
@@ -177,8 +170,8 @@ function judgeRuns(readings: Readings, commitSha: string): Judged {
   const unknown = (reason: string, observed: string | null = null): Judged => ({ result: "unknown", reason, observed });
   const fault = listFault(runs);
   if (runs?.outcome !== "read" || fault !== null) return unknown(fault ?? "unavailable");
-  if (runs.runs.some(({ headSha }) => headSha !== commitSha)) return unknown("other_commit");
-  if (runs.runs.length === 0) return unknown("no_runs");
+  if (runs.items.some(({ headSha }) => headSha !== commitSha)) return unknown("other_commit");
+  if (runs.items.length === 0) return unknown("no_runs");
   const suitesFault = listFault(suites);
   if (suitesFault !== null) return unknown(suitesFault);
   const all = consideredIn(readings);
@@ -197,12 +190,12 @@ function judgeRuns(readings: Readings, commitSha: string): Judged {
 }
 
 /** Applies the rows for `commit_statuses`. */
-function judgeStatuses(statuses: CommitStatusesReading | undefined): Judged {
+function judgeStatuses(statuses: Reading<CommitStatus> | undefined): Judged {
   if (statuses === undefined) return { result: "unknown", reason: "not_read", observed: null };
   const fault = listFault(statuses);
   if (statuses.outcome !== "read" || fault !== null)
     return { result: "unknown", reason: fault ?? "unavailable", observed: null };
-  const states = [...new Set(statuses.statuses.map(({ state }) => state))].sort();
+  const states = [...new Set(statuses.items.map(({ state }) => state))].sort();
   const observed = states.length === 0 ? null : states.map((one) => printable(one, 40)).join(", ");
   const isGood = states.every((state) => state === "success");
   return isGood
@@ -215,10 +208,10 @@ function next(commit: Conditions, seen: readonly Observation[]): Question | null
   const readings = readingsOf(seen);
   const { runs, suites, statuses } = readings;
   if (runs === undefined) return { type: "check-runs", commit };
-  const canDecide = runs.outcome === "read" && runs.runs.length > 0 && listFault(runs) === null;
+  const canDecide = runs.outcome === "read" && runs.items.length > 0 && listFault(runs) === null;
   if (!canDecide) return null;
   if (suites === undefined) {
-    const of = { workflows: runs.runs.some(isWorkflows), apps: !runs.runs.every(isWorkflows) };
+    const of = { workflows: runs.items.some(isWorkflows), apps: !runs.items.every(isWorkflows) };
     return { type: "check-suites", commit, of };
   }
   const isGood = judgeRuns(readings, commit.commitSha).result === "true";
@@ -249,7 +242,7 @@ function suiteFacts({ runs, suites }: Readings): readonly Fact[] {
   if (suites === undefined) return [];
   const all = suitesIn(suites);
   const byId = Map.groupBy(all, ({ id }) => id);
-  const named = runs?.outcome === "read" ? runs.runs.flatMap((run) => suiteOf(run, byId) ?? []) : [];
+  const named = runs?.outcome === "read" ? runs.items.flatMap((run) => suiteOf(run, byId) ?? []) : [];
   const shown = [...new Set(named)].toSorted((one, other) => one.id - other.id);
   return [
     { fact: "check_suites", ...listMembers(suites, all.length) },
@@ -263,9 +256,9 @@ function suiteFacts({ runs, suites }: Readings): readonly Fact[] {
   ];
 }
 
-function statusFacts(statuses: CommitStatusesReading | undefined): readonly Fact[] {
+function statusFacts(statuses: Reading<CommitStatus> | undefined): readonly Fact[] {
   if (statuses === undefined) return [{ fact: "commit_statuses", outcome: "not_read" }];
-  const all = statuses.outcome === "read" ? statuses.statuses : [];
+  const all = statuses.outcome === "read" ? statuses.items : [];
   return [
     { fact: "commit_statuses", ...listMembers(statuses, all.length) },
     ...all
@@ -283,7 +276,7 @@ function facts({ repo, commitSha }: Conditions, seen: readonly Observation[]): r
   const readings = readingsOf(seen);
   const { runs } = readings;
   if (runs === undefined) return [];
-  const count = runs.outcome === "read" ? runs.runs.length : 0;
+  const count = runs.outcome === "read" ? runs.items.length : 0;
   return [
     { fact: "check_runs", repo, commit_sha: commitSha, ...listMembers(runs, count) },
     ...runFacts(readings),
