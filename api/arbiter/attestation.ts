@@ -1,4 +1,4 @@
-import { concat, domainSeparator, hashStruct, toHex } from "viem";
+import { toHex } from "viem";
 import type { SigningAccount } from "../platform/chain/accounts.ts";
 import { keccak256 } from "../platform/chain/typed-data.ts";
 import type { Hex } from "../platform/wallet.ts";
@@ -32,15 +32,6 @@ export const VERDICT_TYPES = {
 /** The EIP-712 domain of verdicts. It names no contract: any escrow on the chain may execute a verdict. */
 export const attestationDomain = (chainId: number) => ({ name: "Agent Payment Trust Arbiter", version: "1", chainId });
 
-/** Domain separators by chain ID: every verdict on a chain has the same one. */
-const separators = new Map<number, Hex>();
-
-function separatorOf(chainId: number): Hex {
-  const known = separators.get(chainId) ?? domainSeparator({ domain: attestationDomain(chainId) });
-  separators.set(chainId, known);
-  return known;
-}
-
 export type Attestation = Awaited<ReturnType<typeof attest>>;
 
 /**
@@ -55,13 +46,8 @@ export async function attest(facts: VerdictFacts, chainId: number, attestor: Att
     dealRefHash: keccak256(toHex(facts.dealRef ?? "")),
     issuedAt: Math.floor(facts.issuedAt.getTime() / 1000),
   };
-  const primaryType = "Verdict";
+  const signed = { domain: attestationDomain(chainId), types: VERDICT_TYPES, primaryType: "Verdict", message } as const;
   const data = { ...message, issuedAt: BigInt(message.issuedAt) };
-  const digest = keccak256(
-    concat(["0x1901", separatorOf(chainId), hashStruct({ data, primaryType, types: VERDICT_TYPES })]),
-  );
-  const domain = attestationDomain(chainId);
-  const signed = { domain, types: VERDICT_TYPES, primaryType, message } as const;
-  const signature = await attestor.signTypedData({ ...signed, message: data }, digest);
+  const signature = await attestor.signTypedData({ ...signed, message: data });
   return { ...signed, signer: attestor.address, signature } as const;
 }

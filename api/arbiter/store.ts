@@ -7,30 +7,17 @@ import type { TransferKey } from "./policy/category.ts";
 import type { Verdict } from "./policy/policy.ts";
 import type { VerdictRequest } from "./request.ts";
 
-interface Columns {
-  id: string;
-  supersedes: string | null;
-  superseded_by: string | null;
-  category: string;
-  outcome: Verdict;
-  claimant: Address | null;
-  request: VerdictRequest;
-  document: string;
-  sha256: string;
-  issued_at: Date;
-}
-
-const FIND =
-  "SELECT v.*, s.id AS superseded_by FROM verdict v LEFT JOIN verdict s ON s.supersedes = v.id WHERE v.id = $1";
-const LISTED =
-  "SELECT id, supersedes, category, outcome, request ->> 'claimant' AS claimant, sha256, issued_at FROM verdict";
+const FIND = `SELECT v.id, v.request, v.outcome, v.issued_at AS "issuedAt", v.document, v.sha256, v.supersedes, s.id AS "supersededBy"
+  FROM verdict v LEFT JOIN verdict s ON s.supersedes = v.id WHERE v.id = $1`;
+const LISTED = `SELECT id, supersedes, category, outcome, request ->> 'claimant' AS claimant, sha256, issued_at AS "issuedAt"
+  FROM verdict`;
 const NEWEST_FIRST = "ORDER BY issued_at DESC, id DESC LIMIT $1";
 const BEFORE = "WHERE (issued_at, id) < (SELECT issued_at, id FROM verdict WHERE id = $2)";
 const UNIQUE_VIOLATION = "23505";
 
 export function createVerdictStore(pool: pg.Pool): VerdictStore {
   const listed = async (text: string, values: readonly unknown[]) =>
-    (await pool.query<Columns>(text, [...values])).rows.map(parseListed);
+    (await pool.query<ListedVerdict>(text, [...values])).rows;
   return {
     get: (id) => find(pool, id),
     adding,
@@ -58,19 +45,10 @@ export function createVerdictStore(pool: pg.Pool): VerdictStore {
   };
 }
 
-const adding: VerdictStore["adding"] = (verdict) => ({
+const adding: VerdictStore["adding"] = ({ id, supersedes, request, outcome, document, sha256, issuedAt }) => ({
   text: `INSERT INTO verdict (id, supersedes, category, outcome, request, document, sha256, issued_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-  values: [
-    verdict.id,
-    verdict.supersedes,
-    verdict.request.category,
-    verdict.outcome,
-    JSON.stringify(verdict.request),
-    verdict.document,
-    verdict.sha256,
-    verdict.issuedAt,
-  ],
+  values: [id, supersedes, request.category, outcome, JSON.stringify(request), document, sha256, issuedAt],
 });
 
 async function add(verdict: NewVerdict, transaction: Transaction): Promise<SignedVerdict> {
@@ -103,40 +81,8 @@ async function decidedOnce(verdict: NewVerdict, transaction: Transaction): Promi
   return holder.is_own ? verdict : transfer.decidedBefore(holder.verdict);
 }
 
-async function find(at: Pick<pg.Pool, "query">, id: string): Promise<StoredVerdict | null> {
-  const { rows } = await at.query<Columns>(FIND, [id]);
-  const [row] = rows;
-  return row === undefined
-    ? null
-    : {
-        id,
-        request: row.request,
-        outcome: row.outcome,
-        issuedAt: row.issued_at,
-        document: row.document,
-        sha256: row.sha256,
-        supersedes: row.supersedes,
-        supersededBy: row.superseded_by,
-      };
-}
-
-const parseListed = ({
-  issued_at: issuedAt,
-  id,
-  supersedes,
-  category,
-  outcome,
-  claimant,
-  sha256,
-}: Columns): ListedVerdict => ({
-  id,
-  supersedes,
-  category,
-  outcome,
-  claimant,
-  sha256,
-  issuedAt,
-});
+const find = async (at: Pick<pg.Pool, "query">, id: string): Promise<StoredVerdict | null> =>
+  (await at.query<StoredVerdict>(FIND, [id])).rows[0] ?? null;
 
 /** The verdict that a correction replaces. */
 export interface Superseded {
