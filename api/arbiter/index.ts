@@ -27,6 +27,7 @@ export { createGithubChecks } from "./github.ts";
 export type { Tiers } from "./parties.ts";
 export { POLICY_VERSIONS } from "./policy/index.ts";
 export type { Policy, Verdict } from "./policy/policy.ts";
+export { measure } from "./policy/v1/payload-hash.ts";
 export { CORRECTION_DAYS } from "./products.ts";
 
 interface ArbiterNeeds extends Pick<ArbiterRouteParts, "publicLog"> {

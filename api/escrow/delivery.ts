@@ -152,7 +152,7 @@ export function deliveryOf({ response, responseBody, contest }: Forward): Delive
   };
 }
 
-export const sha256 = (bytes: Uint8Array): Hex => `0x${createHash("sha256").update(bytes).digest("hex")}`;
+export const sha256 = (data: Uint8Array | string): Hex => `0x${createHash("sha256").update(data).digest("hex")}`;
 
 /**
  * The two headers determine how to read the body; each is empty if it was not sent. The last two are what the payer may

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { conditionsSha256 } from "../../packages/escrow/src/contest-terms.ts";
 import type { Rule } from "../../packages/escrow/src/rules.ts";
 import { formatUsd } from "../platform/money.ts";
@@ -112,4 +111,4 @@ const shown = (header: string | null): string | null => header?.slice(0, 120).re
  * Returns the hash of a record that the chain stores: SHA-256 of the canonical form (RFC 8785) of the whole signed
  * document.
  */
-export const recordHash = (canonical: string): Hex => `0x${createHash("sha256").update(canonical).digest("hex")}`;
+export const recordHash = sha256;

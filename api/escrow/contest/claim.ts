@@ -1,10 +1,9 @@
-import { createHash } from "node:crypto";
 import { hashTypedData } from "viem";
 import { z } from "zod";
 import { canonical } from "../../../packages/escrow/src/canonical.ts";
 import { NETWORKS, type NetworkFacts } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import { bytes32, type HashedDelivery, SIGNATURE, textHash } from "../delivery.ts";
+import { bytes32, type HashedDelivery, SIGNATURE, sha256, textHash } from "../delivery.ts";
 import type { Hold } from "../payment.ts";
 
 /**
@@ -69,7 +68,7 @@ export const GROUNDS = [
 export const CONTEST = z.strictObject({ payment_id: bytes32, claim: CONTEST_CLAIM, signature: SIGNATURE });
 
 /** Returns the SHA-256 of the claim's canonical JSON (RFC 8785), as submitted. */
-export const claimSha256 = (claim: unknown): Hex => `0x${createHash("sha256").update(canonical(claim)).digest("hex")}`;
+export const claimSha256 = (claim: unknown): Hex => sha256(canonical(claim));
 
 /** The type that a payer signs to contest, under the domain of one escrow contract (EIP-712). */
 export const CONTEST_TYPES = {

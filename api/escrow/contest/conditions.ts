@@ -1,9 +1,8 @@
-import { createHash } from "node:crypto";
 import { CONTEST_ROOM_SECONDS, contestSecondsOf, isBound } from "../../../packages/escrow/src/contest-terms.ts";
 import type { Content } from "../../../packages/escrow/src/rules.ts";
-import { type Claim, type ClaimSettings, claimSchema } from "../../arbiter/index.ts";
+import { type Claim, type ClaimSettings, claimSchema, measure } from "../../arbiter/index.ts";
 import type { FieldError } from "../../platform/http/schema.ts";
-import { type Fetched, isWanted, type Measure } from "../../platform/web/guarded-fetch/request.ts";
+import { type Fetched, isWanted } from "../../platform/web/guarded-fetch/request.ts";
 import type { HoldState } from "../chain.ts";
 import type { Delivery, StatedContest } from "../delivery.ts";
 import type { PaymentInfo } from "../payment.ts";
@@ -83,11 +82,6 @@ function seenIn(
     failure: null,
   };
 }
-
-const measure = (bytes: Uint8Array): Measure => ({
-  bytes: bytes.length,
-  sha256: createHash("sha256").update(bytes).digest("hex"),
-});
 
 /** The reasons a delivery does not fit the window that the payer signed. No money moves. */
 export type WindowRefusal = "window_unsigned" | "no_window" | "wrong_window" | "unbound";
