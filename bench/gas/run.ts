@@ -1,5 +1,5 @@
-// Compares the gas of the contracts with their ceilings and with alternatives, using Circle's USDC alone and behind Circle's
-// proxy, as on Base. `--write` stores the figures in contracts/gas-snapshot.json, with which the tests compare.
+// Compares the gas of the contracts with their ceilings and with alternatives, using Circle's USDC behind Circle's proxy,
+// as on Base. `--write` stores the figures in contracts/gas-snapshot.json, with which the tests compare.
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import hre from "hardhat";
@@ -13,8 +13,7 @@ import { type Figure, report } from "../table.ts";
 
 await hre.tasks.getTask("build").run({ quiet: true, noTests: true });
 const gas = {
-  token: await measureGas("token"),
-  proxied: await measureGas("proxied"),
+  proxied: await measureGas(),
   operator: await measureOperator(),
   batches: await measureBatches(),
   outcomes: await measureOutcomes(),
@@ -28,10 +27,7 @@ const entries = <Name extends string>(ceilings: Readonly<Record<Name, number | n
   Object.entries(ceilings) as [Name, number | null][];
 
 const tables: Readonly<Record<string, readonly Figure[]>> = {
-  "the escrow, 100 USDC, without and with Circle's proxy": entries<keyof Gas>(USES).flatMap(([use, most]) => [
-    below(use, gas.token[use], most),
-    below(`${use}, with proxy`, gas.proxied[use], most),
-  ]),
+  "the escrow, 100 USDC": entries<keyof Gas>(USES).map(([use, most]) => below(use, gas.proxied[use], most)),
   "the operator, and a plain account instead": OPERATOR_USES.flatMap((use) => {
     const { operator, direct } = gas.operator;
     return [

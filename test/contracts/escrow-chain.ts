@@ -1,17 +1,11 @@
-import hre from "hardhat";
-import {
-  type Abi,
-  type Address,
-  type ContractFunctionArgs,
-  encodeAbiParameters,
-  type Hex,
-  keccak256,
-  toHex,
-} from "viem";
+import { type Address, type ContractFunctionArgs, type Hex, keccak256, toHex } from "viem";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
+import { verdictTypedData } from "../../api/escrow/calldata.ts";
 import { escrowAbi } from "../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
+import { payerAgnosticNonce, paymentId } from "../../packages/escrow/src/payment-info.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
+import { deployContract } from "../support/chain/contracts.ts";
 import type { UsdcChain } from "../support/chain/usdc-chain.ts";
 import { signReceiveAuthorization } from "../support/payments/signing.ts";
 
@@ -21,38 +15,9 @@ export type PaymentInfo = ContractFunctionArgs<typeof escrowAbi, "view", "getHas
 export type EscrowChain = ReturnType<typeof callsOf>;
 type Call = "authorize" | "release" | "refund" | "withdraw";
 
-const ZERO: Address = "0x0000000000000000000000000000000000000000";
 /** Enough for the operator's most expensive hold, which also deploys a smart wallet. */
 const GAS = 2_000_000n;
 export const NO_RECORD: Hex = `0x${"00".repeat(32)}`;
-
-const VERDICT = {
-  Verdict: [
-    { name: "paymentId", type: "bytes32" },
-    { name: "release", type: "bool" },
-    { name: "record", type: "bytes32" },
-  ],
-} as const;
-
-const TYPE =
-  "PaymentInfo(address operator,address payer,address receiver,address token,uint120 maxAmount,uint48 preApprovalExpiry,uint48 authorizationExpiry,uint48 refundExpiry,uint16 minFeeBps,uint16 maxFeeBps,address feeReceiver,uint256 salt)";
-const PAYMENT_INFO_TYPEHASH = keccak256(toHex(TYPE));
-
-/** The id in base/commerce-payments, computed without the contract. With `payer` zero it is the payer's nonce. */
-export function paymentId(
-  { chainId, escrow }: { readonly chainId: number; readonly escrow: Address },
-  info: PaymentInfo,
-  payer: Address = info.payer,
-): Hex {
-  const [struct] = escrowAbi.filter((item) => item.type === "function" && item.name === "getHash");
-  if (struct?.type !== "function") throw new Error("The ABI has no getHash.");
-  const values = encodeAbiParameters([{ type: "bytes32" }, ...struct.inputs], [
-    PAYMENT_INFO_TYPEHASH,
-    { ...info, payer },
-  ] as never);
-  const outer = [{ type: "uint256" }, { type: "address" }, { type: "bytes32" }] as const;
-  return keccak256(encodeAbiParameters(outer, [BigInt(chainId), escrow, keccak256(values)]));
-}
 
 const ARBITER = devAccount(4);
 const RELAYER = devAccount(5).address;
@@ -64,7 +29,7 @@ const FEE_RECIPIENT = devAccount(6).address;
  */
 export async function deployEscrow(chain: UsdcChain) {
   const args = [chain.network.usdc.address, ARBITER.address, FEE_RECIPIENT];
-  const address = await deploy(chain, "Escrow", args);
+  const { address } = await deployContract(chain.client, RELAYER, ["Escrow", ...args]);
   return callsOf(chain, { address, custody: address, collector: address });
 }
 
@@ -72,26 +37,13 @@ export async function deployEscrow(chain: UsdcChain) {
 export async function deployOperator(chain: UsdcChain) {
   const { escrow: custody, collector, feeIsAmount } = COMMERCE_PAYMENTS;
   const args = [custody, collector, chain.network.usdc.address, ARBITER.address, FEE_RECIPIENT, feeIsAmount];
-  return callsOf(chain, { address: await deploy(chain, "ArbiterOperator", args), custody, collector });
+  const { address } = await deployContract(chain.client, RELAYER, ["ArbiterOperator", ...args]);
+  return callsOf(chain, { address, custody, collector });
 }
 
 /** The calls of base/commerce-payments for an account that is itself the operator. */
 export const operatedBy = (chain: UsdcChain, address: Address): EscrowChain =>
   callsOf(chain, { address, custody: COMMERCE_PAYMENTS.escrow, collector: COMMERCE_PAYMENTS.collector });
-
-async function deploy({ client }: UsdcChain, name: string, args: readonly unknown[]): Promise<Address> {
-  const { abi, bytecode } = await hre.artifacts.readArtifact(name);
-  const hash = await client.deployContract({
-    account: RELAYER,
-    chain: null,
-    abi: abi as Abi,
-    bytecode: bytecode as Hex,
-    args,
-  });
-  const { contractAddress } = await client.waitForTransactionReceipt({ hash });
-  if (!contractAddress) throw new Error(`${name} was not deployed.`);
-  return contractAddress;
-}
 
 interface Place {
   /** The called contract, for which verdicts are signed. */
@@ -127,20 +79,20 @@ function callsOf(chain: UsdcChain, { address, custody, collector }: Place) {
       value: info.maxAmount,
       validAfter: 0n,
       validBefore: BigInt(info.preApprovalExpiry),
-      nonce: paymentId(place, info, ZERO),
+      nonce: payerAgnosticNonce(place, info),
     });
   const signVerdict = (info: PaymentInfo, release: boolean, record: Hex): Promise<Hex> =>
-    ARBITER.signTypedData({
-      domain: {
-        name: "Agent Payment Trust Escrow",
-        version: "1",
-        chainId: network.chainId,
-        verifyingContract: address,
-      },
-      types: VERDICT,
-      primaryType: "Verdict",
-      message: { paymentId: paymentId(place, info), release, record },
-    });
+    ARBITER.signTypedData(
+      verdictTypedData(
+        {
+          network: network.id,
+          contract: address,
+          payment: paymentId(place, info),
+          decision: release ? "release" : "refund",
+        },
+        record,
+      ),
+    );
   const send = async <F extends Call>(account: Address, functionName: F, args: readonly unknown[]) => {
     // The union of functions is too complex for viem's types.
     const call = { account, chain: null, address, abi: escrowAbi, functionName, args, gas: GAS } as never;
@@ -150,6 +102,21 @@ function callsOf(chain: UsdcChain, { address, custody, collector }: Place) {
     send(RELAYER, "authorize", [info, info.maxAmount, collector, signature]);
   const roles = { arbiter: ARBITER, relayer: RELAYER, feeRecipient: FEE_RECIPIENT };
   return { ...chain, ...roles, address, custody, collector, terms, signPayment, signVerdict, send, hold };
+}
+
+export const HUNDRED_USD = 100_000_000n;
+
+/**
+ * Signs a payment of 100 USDC by a payer who keeps `left`, to a merchant who has `merchantHas` (in atomic units). The
+ * salt is fixed, because zero bytes in it would make it cheaper.
+ */
+export async function signSale(chain: EscrowChain, { left = 1n, merchantHas = 1n } = {}) {
+  const payer = await newPayer(chain, HUNDRED_USD + left);
+  const receiver = keccak256(payer.address).slice(0, 42) as Address;
+  if (merchantHas > 0n) await chain.fund(receiver, merchantHas);
+  const salt = BigInt(keccak256(toHex("salt")));
+  const info = await chain.terms({ payer: payer.address, receiver, maxAmount: HUNDRED_USD, salt });
+  return { info, signature: await chain.signPayment(payer, info) };
 }
 
 /** A new account with this amount of USDC, in atomic units. */

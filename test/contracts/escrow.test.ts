@@ -1,14 +1,13 @@
-import { type Address, getAddress, type Hex, parseEventLogs } from "viem";
+import { type Address, type Hex, parseEventLogs } from "viem";
 import { beforeAll, describe, expect, test } from "vitest";
 import { escrowAbi } from "../../contracts/abi.ts";
-import Escrow from "../../ignition/modules/Escrow.ts";
+import { paymentId } from "../../packages/escrow/src/payment-info.ts";
 import { connectUsdc, USDC_ENVIRONMENTS } from "../support/chain/usdc-chain.ts";
-import { deployEscrow, type EscrowChain, NO_RECORD, newPayer, type PaymentInfo, paymentId } from "./escrow-chain.ts";
+import { deployEscrow, type EscrowChain, newPayer, type PaymentInfo } from "./escrow-chain.ts";
 
 const AMOUNT = 100_000_050n;
 const FEE = 1_000_000n;
 const RECORD: Hex = `0x${"ab".repeat(32)}`;
-const TIMEOUT = 1_800n;
 
 for (const environment of USDC_ENVIRONMENTS) {
   if (environment.skipped !== null)
@@ -47,29 +46,6 @@ for (const environment of USDC_ENVIRONMENTS) {
       const fees = await escrow.balanceOf(escrow.feeRecipient);
       await escrow.send(escrow.relayer, "withdraw", [escrow.feeRecipient]);
       expect(await escrow.balanceOf(escrow.feeRecipient)).toBe(fees + before + FEE);
-    });
-
-    test("A stranger can refund the buyer in second 1800 of the hold, and not in second 1799", async () => {
-      const info = await sell();
-      const held = (await escrow.client.getBlock()).timestamp;
-      const refund = () => escrow.send(escrow.relayer, "refund", [info, NO_RECORD, "0x"]);
-      await escrow.client.setNextBlockTimestamp({ timestamp: held + TIMEOUT - 1n });
-      await expect(refund()).rejects.toThrow("NotYetRefundable");
-      await escrow.client.setNextBlockTimestamp({ timestamp: held + TIMEOUT });
-      await refund();
-      expect(await escrow.balanceOf(info.payer)).toBe(AMOUNT);
-    });
-
-    test("Ignition deploys it with the roles of its parameters", async () => {
-      const [arbiter, feeRecipient] = [escrow.arbiter.address, escrow.feeRecipient];
-      const parameters = { Escrow: { usdc: environment.network.usdc.address, arbiter, feeRecipient } };
-      const deployed = await escrow.connection.ignition.deploy(Escrow, { parameters });
-      const { address } = deployed.escrow;
-      const roles = (["USDC", "ARBITER", "FEE_RECIPIENT"] as const).map((functionName) =>
-        escrow.client.readContract({ address, abi: escrowAbi, functionName }),
-      );
-      const usdc = getAddress(environment.network.usdc.address);
-      expect(await Promise.all(roles)).toEqual([usdc, arbiter, feeRecipient]);
     });
   });
 }

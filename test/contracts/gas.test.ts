@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { OUTCOME_GAS } from "../../api/escrow/sender-chain.ts";
 import snapshot from "../../contracts/gas-snapshot.json" with { type: "json" };
 import { CEILINGS, CHANGE_NAMES, measureBatches, SIZES } from "./gas/batches.ts";
-import { type Gas, measureGas, type Token, USES } from "./gas/escrow.ts";
+import { type Gas, measureGas, USES } from "./gas/escrow.ts";
 import { EVALUATIONS, measureEvaluator } from "./gas/evaluator.ts";
 import { measureOperator, OPERATOR_USES, OVERHEADS } from "./gas/operator.ts";
 import { measureOutcomes, OUTCOME_CEILING, OUTCOME_KINDS, OUTCOME_SIZES } from "./gas/outcomes.ts";
@@ -13,12 +13,12 @@ function expectNear(measured: number, stored: number): void {
   expect(measured).toBeGreaterThanOrEqual(Math.floor(stored / 1.01));
 }
 
-describe.each(["token", "proxied"] satisfies Token[])("gas of the escrow with Circle's USDC (%s)", async (token) => {
-  const gas = await measureGas(token);
+describe("gas of the escrow", async () => {
+  const gas = await measureGas();
 
   test.each(Object.keys(USES) as (keyof Gas)[])("%s is within its gas limit and within 1%% of the snapshot", (use) => {
     expect(gas[use]).toBeLessThanOrEqual(USES[use] ?? Number.POSITIVE_INFINITY);
-    expectNear(gas[use], snapshot[token][use]);
+    expectNear(gas[use], snapshot.proxied[use]);
   });
 });
 

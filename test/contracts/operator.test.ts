@@ -1,34 +1,26 @@
 import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
-import hre from "hardhat";
 import {
   type Address,
   concat,
   encodeAbiParameters,
   encodeFunctionData,
   getAddress,
-  getContractAddress,
   type Hex,
-  pad,
   parseEventLogs,
 } from "viem";
 import { beforeAll, describe, expect, test } from "vitest";
 import { requireCommercePayments } from "../../api/payments/settle/holds.ts";
 import { operatorAbi } from "../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
-import ArbiterOperator from "../../ignition/modules/ArbiterOperator.ts";
+import { paymentId } from "../../packages/escrow/src/payment-info.ts";
 import { COMMERCE_ENVIRONMENTS, connectCommerce } from "../support/chain/usdc-chain.ts";
-import { deployOperator, type EscrowChain, NO_RECORD, newPayer, type PaymentInfo, paymentId } from "./escrow-chain.ts";
+import { deployOperator, type EscrowChain, newPayer, type PaymentInfo } from "./escrow-chain.ts";
 
 const AMOUNT = 100_000_050n;
 const FEE = 1_000_000n;
 const RECORD: Hex = `0x${"ab".repeat(32)}`;
-const TIMEOUT = 1_800n;
 const HELD = 1;
 const MAGIC_6492: Hex = `0x${"6492".repeat(16)}`;
-/** CREATE2 with the salt and the creation code from its calldata. */
-const FACTORY: Address = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
-const FACTORY_CODE: Hex =
-  "0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3";
 
 for (const environment of COMMERCE_ENVIRONMENTS) {
   if (environment.skipped !== null)
@@ -116,32 +108,6 @@ for (const environment of COMMERCE_ENVIRONMENTS) {
       expect(await operator.balanceOf(operator.feeRecipient)).toBe(fees + FEE);
     });
 
-    test("A stranger can refund the buyer in second 1800 of the hold, and not in second 1799", async () => {
-      const info = await sell();
-      const held = (await operator.client.getBlock()).timestamp;
-      const refund = () => operator.send(operator.relayer, "refund", [info, NO_RECORD, "0x"]);
-      await operator.client.setNextBlockTimestamp({ timestamp: held + TIMEOUT - 1n });
-      await expect(refund()).rejects.toThrow("NotYetRefundable");
-      await operator.client.setNextBlockTimestamp({ timestamp: held + TIMEOUT });
-      await refund();
-      expect(await operator.balanceOf(info.payer)).toBe(AMOUNT);
-    });
-
-    test("An undeployed smart wallet pays and is deployed in the same transaction", async () => {
-      const owner = await newPayer(operator, 1n);
-      const { bytecode } = await hre.artifacts.readArtifact("SmartWallet");
-      const creation = concat([bytecode as Hex, encodeAbiParameters([{ type: "address" }], [owner.address])]);
-      await operator.client.setCode({ address: FACTORY, bytecode: FACTORY_CODE });
-      const salt = pad("0x1");
-      const wallet = getContractAddress({ opcode: "CREATE2", from: FACTORY, salt, bytecode: creation });
-      await operator.fund(wallet, AMOUNT);
-      const info = await operator.terms({ payer: wallet, maxAmount: AMOUNT });
-      const signature = await operator.signPayment(owner, info);
-      await operator.hold(info, wrapped(FACTORY, concat([salt, creation]), signature));
-      expect((await payment(info))[0]).toBe(HELD);
-      expect(await operator.client.getCode({ address: wallet })).toBeDefined();
-    });
-
     test("A preparing call that reenters the operator changes nothing", async () => {
       const payer = await newPayer(operator, 2n * AMOUNT);
       const info = await operator.terms({ payer: payer.address, maxAmount: AMOUNT });
@@ -166,19 +132,6 @@ for (const environment of COMMERCE_ENVIRONMENTS) {
         expect(await operator.balanceOf(info.payer)).toBe(AMOUNT);
         await operator.client.revert({ id });
       }
-    });
-
-    test("Ignition deploys it with its parameters", async () => {
-      const [arbiter, feeRecipient] = [operator.arbiter.address, operator.feeRecipient];
-      const usdc = getAddress(network.usdc.address);
-      const parameters = { ArbiterOperator: { ...COMMERCE_PAYMENTS, usdc, arbiter, feeRecipient } };
-      const deployed = await operator.connection.ignition.deploy(ArbiterOperator, { parameters });
-      const { address } = deployed.operator;
-      const names = ["ESCROW", "COLLECTOR", "USDC", "ARBITER", "FEE_RECIPIENT", "FEE_IS_AMOUNT"] as const;
-      const read = (functionName: (typeof names)[number]) =>
-        operator.client.readContract({ address, abi: operatorAbi, functionName });
-      const { escrow, collector, feeIsAmount } = COMMERCE_PAYMENTS;
-      expect(await Promise.all(names.map(read))).toEqual([escrow, collector, usdc, arbiter, feeRecipient, feeIsAmount]);
     });
   });
 }

@@ -56,11 +56,8 @@ async function caughtUp(): Promise<void> {
   if (!there) throw new Error(`The index did not reach block ${head}: ${JSON.stringify(await activity.position())}`);
 }
 
-const statusOf = async ({ id }: Held) => {
-  const payment = await index.payment(id);
-  if (payment === null || payment === "absent") return payment;
-  return payment.outcome?.status ?? "held";
-};
+const statusOf = async ({ id }: Held) =>
+  (await reader.query("SELECT status FROM live.escrow_payment WHERE id = $1", [id])).rows[0]?.status ?? "absent";
 
 /** The account's own payments and the number of its counterparties. */
 async function met(account: Address) {

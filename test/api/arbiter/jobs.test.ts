@@ -16,7 +16,7 @@ import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
 import { buyVerdict, recordOf, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { artifactOf } from "../../support/chain/contracts.ts";
+import { deployContract } from "../../support/chain/contracts.ts";
 import { forFile } from "../../support/for-file.ts";
 import { ARBITER_KEY } from "../../support/service/environment.ts";
 
@@ -49,13 +49,8 @@ const { client, network } = chain;
 const now = async () => Number((await client.getBlock()).timestamp);
 
 const mined = async (hash: Promise<Hex>) => client.waitForTransactionReceipt({ hash: await hash });
-async function deploy(name: string, args: readonly unknown[]): Promise<Address> {
-  const { abi, bytecode } = artifactOf(name);
-  const call = { account: CARRIER, abi, bytecode, args };
-  const { contractAddress } = await mined(client.deployContract(call));
-  if (!contractAddress) throw new Error(`${name} was not deployed.`);
-  return contractAddress;
-}
+const deploy = async (name: string, args: readonly unknown[]): Promise<Address> =>
+  (await deployContract(client, CARRIER, [name, ...args])).address;
 const evaluatorAddress = await deploy("ArbiterEvaluator", [privateKeyToAddress(ARBITER_KEY), FEES]);
 const scene = await forFile(startArbiterScene({ chain, config: { evaluatorAddress } }));
 const published = await recordOf(`${scene.service.url}/arbiter`);

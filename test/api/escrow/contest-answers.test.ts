@@ -1,8 +1,6 @@
-import { pino } from "pino";
 import { keccak256, sha256, stringToBytes, zeroHash } from "viem";
 import { describe, expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createService } from "../../../api/service.ts";
 import { canonical } from "../../../packages/escrow/src/canonical.ts";
 import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/index.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
@@ -14,8 +12,9 @@ import {
   holdWithWindow,
   signWithWindow,
   startContestScene,
+  untilOf,
 } from "../../support/escrow/contest.ts";
-import { END_TURNS, newMerchant, requestedOutcomes, statusOf } from "../../support/escrow/contract.ts";
+import { END_TURNS, newMerchant, processOf, requestedOutcomes, statusOf } from "../../support/escrow/contract.ts";
 import type { Sent } from "../../support/escrow/delivery.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
@@ -177,9 +176,7 @@ describe("contests while the service is busy", async () => {
   const scene = await forFile(startContestScene());
   const { service, at, site, pass, mineAt } = scene;
   const owner = await forFile(connect(service.database.ownerUrl, 1));
-  const pool = await forFile(connect(service.config.databaseUrl));
-  const log = pino({ level: "silent" });
-  const { escrow } = await createService(service.config, pool, { log, access: log });
+  const { escrow } = await processOf(service);
   const merchant = newMerchant();
 
   /** Makes every open contest due, so that new ones wait behind them. */
@@ -189,7 +186,7 @@ describe("contests while the service is busy", async () => {
     const conditions = { expect: { min_bytes: 1_000 }, "http-delivery": { url: `${site.url}/gone` } };
     const held = await holdWithWindow(at.escrow, merchant, { seconds: 60, conditions });
     const { body } = await deliverWithWindow(service, merchant, { held });
-    return { ...held, until: Date.parse((body.contest as { until: string }).until) / 1000 };
+    return { ...held, until: untilOf(body) };
   }
 
   /** Makes a contest, which stays unanswered. */

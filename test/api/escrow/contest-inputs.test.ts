@@ -1,8 +1,6 @@
 import fc from "fast-check";
-import { pino } from "pino";
 import { beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createService } from "../../../api/service.ts";
 import {
   type ContestableHold,
   contest,
@@ -11,8 +9,9 @@ import {
   holdWithWindow,
   postContest,
   startContestScene,
+  untilOf,
 } from "../../support/escrow/contest.ts";
-import { hold, newMerchant, requestedOutcomes, statusOf } from "../../support/escrow/contract.ts";
+import { hold, newMerchant, processOf, requestedOutcomes, statusOf } from "../../support/escrow/contract.ts";
 import { deliver, GOOD } from "../../support/escrow/delivery.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
@@ -31,7 +30,7 @@ const newHold = () => holdWithWindow(at.escrow, merchant, { conditions: TOO_SHOR
 async function open(): Promise<ContestableHold & { readonly until: number }> {
   const held = await newHold();
   const { body } = await deliverWithWindow(service, merchant, { held });
-  return { ...held, until: Date.parse((body.contest as { until: string }).until) / 1000 };
+  return { ...held, until: untilOf(body) };
 }
 
 const expectNoContest = async (held: ContestableHold) =>
@@ -175,8 +174,7 @@ test("A halted chain leaves the window open, and the release follows once blocks
 });
 
 test("Concurrent contests and releases in two processes lead to one contest, one answer, and one outcome per payment", async () => {
-  const log = pino({ level: "silent" });
-  const other = (await createService(service.config, database, { log, access: log })).escrow;
+  const { escrow: other } = await processOf(service);
   // In sequence, because all holds have one sender.
   const held = [await open(), await open(), await open(), await open()];
   await mineAt(Math.min(...held.map(({ until }) => until)) - 1);
@@ -259,7 +257,7 @@ test("For any times of delivery, contest, and upkeep, there is one outcome, neve
       expect(await statusOf(at.escrow, held)).toBe("held");
       return;
     }
-    const until = Date.parse((answer.body.contest as { until: string }).until) / 1000;
+    const until = untilOf(answer.body);
     expect([until, until <= from + 1_800 - 120]).toEqual([from + delivery + window, true]);
     let [contested, over] = [false, false];
     const steps = [...looks.map((second) => ({ second, isContest: false })), { second: window, isContest: false }];

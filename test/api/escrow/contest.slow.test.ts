@@ -1,7 +1,5 @@
-import { pino } from "pino";
 import { describe, expect, test, vi } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createService } from "../../../api/service.ts";
 import { startHoldingNode } from "../../support/chain/nodes.ts";
 import {
   type ContestableHold,
@@ -9,6 +7,7 @@ import {
   deliverWithWindow,
   holdWithWindow,
   startContestScene,
+  untilOf,
 } from "../../support/escrow/contest.ts";
 import {
   deployEscrow,
@@ -16,6 +15,7 @@ import {
   expectOutcome,
   newMerchant,
   PATIENT,
+  processOf,
   statusOf,
 } from "../../support/escrow/contract.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -30,9 +30,7 @@ describe("flood of contests", async () => {
   const scene = await forFile(startContestScene());
   const { service, at, site, mineAt } = scene;
   const owner = await forFile(connect(service.database.ownerUrl, 1));
-  const pool = await forFile(connect(service.config.databaseUrl));
-  const log = pino({ level: "silent" });
-  const { escrow } = await createService(service.config, pool, { log, access: log });
+  const { escrow } = await processOf(service);
   const HTTP = { category: "http-delivery" };
 
   async function sell(path: string, seconds: number) {
@@ -40,7 +38,7 @@ describe("flood of contests", async () => {
     const conditions = { "http-delivery": { url: `${site.url}${path}` } };
     const held = await holdWithWindow(at.escrow, merchant, { seconds, conditions });
     const { body } = await deliverWithWindow(service, merchant, { held });
-    return { ...held, until: Date.parse((body.contest as { until: string }).until) / 1000 };
+    return { ...held, until: untilOf(body) };
   }
 
   async function settle(): Promise<void> {

@@ -1,11 +1,9 @@
-import { pino } from "pino";
 import { encodeFunctionData, type Hex, type LocalAccount, multicall3Abi } from "viem";
 import { afterEach, expect, test, vi } from "vitest";
 import { gasCharged, type PaymentInfo, SHARED_OUTCOME_GAS } from "../../../api/escrow/payment.ts";
 import { createEscrowStore } from "../../../api/escrow/store.ts";
 import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createService } from "../../../api/service.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import snapshot from "../../../contracts/gas-snapshot.json" with { type: "json" };
 import { payerAgnosticNonce, paymentId } from "../../../packages/escrow/src/payment-info.ts";
@@ -19,6 +17,7 @@ import {
   type Held,
   hold,
   newMerchant,
+  processOf,
 } from "../../support/escrow/contract.ts";
 import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -41,9 +40,7 @@ const chain = await forFile(startTestChain());
 const scene: EscrowScene = { chain, escrow: await deployEscrow(chain) };
 const config = { escrowAddresses: [scene.escrow.address] };
 const service = await forFile(startService({ chain, jobs: false, config }));
-const pool = await forFile(connect(service.config.databaseUrl));
-const log = pino({ level: "silent" });
-const built = await createService(service.config, pool, { log, access: log });
+const { pool, ...built } = await processOf(service);
 const relaying = built.jobs.filter(({ name }) => name.startsWith("relay "));
 afterEach(() => chain.client.setAutomine(true));
 

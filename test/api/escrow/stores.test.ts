@@ -6,12 +6,35 @@ import type { Hex } from "../../../api/platform/wallet.ts";
 import { forFile } from "../../support/for-file.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
+const MERCHANT = `0x${"ee".repeat(20)}` as const;
+const PAYER = `0x${"bb".repeat(20)}` as const;
+const WINDOW_ENDS = 2_000_000_000;
+
+const payment = (place: number): Hex => `0x${String(place).padStart(64, "0")}`;
+
+function holdOf(id: Hex, { payer = PAYER, amount = 10_000n }: { readonly payer?: Hex; readonly amount?: bigint } = {}) {
+  const info = {
+    ...({ operator: MERCHANT, payer, receiver: MERCHANT, token: MERCHANT, feeReceiver: MERCHANT } as const),
+    ...{ maxAmount: amount, preApprovalExpiry: 1, authorizationExpiry: 2, refundExpiry: 3 },
+    ...{ minFeeBps: 100, maxFeeBps: 100, salt: 1n },
+  };
+  const network = "eip155:8453" as const;
+  return { network, contract: MERCHANT, id, info, transaction: id, block: 1, refundableFrom: 1 };
+}
+
+const evaluationOf = (id: Hex, decision: "release" | "refund" = "release") =>
+  ({ payment: id, decision, rule: "delivered", record: id, document: "{}" }) as const;
+
+const windowUntil = (until: number) => {
+  const delivered = { status: 200, body_sha256: "0x", content_type: "", content_encoding: "" } as const;
+  const promised = { expect: null, httpDelivery: null };
+  return { seconds: 60, until, conditions: {}, promised, delivered, block: 1 } as const;
+};
+
 describe("escrow store", async () => {
   const database = await freshDatabase();
   const owner = await forFile(connectOwner(database));
   const store = createEscrowStore(await forFile(connect(database.apiUrl)));
-
-  const WINDOW_ENDS = 2_000_000_000;
 
   test("A task whose contest was answered during its turn is due immediately instead of at the end of the window", async () => {
     await owner.query(
@@ -30,33 +53,10 @@ describe("escrow store", async () => {
     expect(await store.take(2)).toMatchObject([{ payment: answered.payment, decision: "refund", contestUntil: null }]);
   });
 
-  const MERCHANT = `0x${"ee".repeat(20)}` as const;
-  const PAYER = `0x${"bb".repeat(20)}` as const;
   const COST = { gas: 50_000n, most: 150_000n };
 
-  const decide = (by: typeof store, id: Hex) => {
-    const opens = { seconds: 60, until: WINDOW_ENDS, block: 1 } as const;
-    const window = { ...opens, conditions: {}, promised: PROMISED, delivered: SIGNED } as const;
-    const evaluation = { payment: id, decision: "release", rule: "delivered", record: id, document: "{}" } as const;
-    return by.decide(holdOf(id), evaluation, { ...COST, recordOnChain: id, window });
-  };
-  const holdOf = (id: Hex, payer: Hex = PAYER) => {
-    const info = {
-      ...({
-        operator: `0x${"aa".repeat(20)}`,
-        payer,
-        receiver: MERCHANT,
-        token: MERCHANT,
-      } as const),
-      ...{ maxAmount: 10_000n, preApprovalExpiry: 1, authorizationExpiry: 2, refundExpiry: 3, minFeeBps: 100 },
-      ...{ maxFeeBps: 100, feeReceiver: MERCHANT, salt: 1n },
-    };
-    const network = "eip155:8453" as const;
-    return { network, contract: info.operator, id, info, transaction: id, block: 1, refundableFrom: 1 };
-  };
-  const PROMISED = { expect: null, httpDelivery: null };
-  const SIGNED = { status: 200, body_sha256: "0x", content_type: "", content_encoding: "" } as const;
-  const payment = (place: number): Hex => `0x${String(place).padStart(64, "0")}`;
+  const decide = (by: typeof store, id: Hex) =>
+    by.decide(holdOf(id), evaluationOf(id), { ...COST, recordOnChain: id, window: windowUntil(WINDOW_ENDS) });
   const countOf = async (what: string) =>
     (await owner.query<{ count: number }>(`SELECT ${what} AS count`)).rows[0]?.count;
 
@@ -98,19 +98,12 @@ describe("escrow store", async () => {
   ] as const)("gas of an outcome charged to %s", (what, account) => {
     const id = (place: number) => payment(place + (account === CLOCK ? 100 : 200));
     const reckoned = async (place: number) => {
-      const hold = holdOf(id(place), BUYER);
-      const evaluation = {
-        payment: hold.id,
-        decision: "refund",
-        rule: "error_status",
-        record: id(0),
-        document: "{}",
-      } as const;
+      const hold = holdOf(id(place), { payer: BUYER });
       const on = { gas: 50_000n, most: 10n ** 9n };
       const became =
         account === CLOCK
           ? store.timeOut(hold, on)
-          : store.decide(hold, evaluation, { ...on, recordOnChain: id(0), window: null });
+          : store.decide(hold, evaluationOf(hold.id, "refund"), { ...on, recordOnChain: id(0), window: null });
       expect(await became).toBe("stored");
       const { task } = await store.decided(hold.id);
       if (task === null) throw new Error(`no task on ${what}`);
@@ -170,26 +163,14 @@ describe("contest store", async () => {
   };
   const [one, other] = [await startProcess(), await startProcess()];
 
-  const MERCHANT = `0x${"ee".repeat(20)}` as const;
-  const ENDS = 2_000_000_000;
-  const NOW = ENDS - 600;
+  const NOW = WINDOW_ENDS - 600;
 
   /** A contest of a payment with a window, held by its process. */
-  async function opened(place: number, { amount = 10_000n, until = ENDS } = {}) {
-    const id: Hex = `0x${String(place).padStart(64, "0")}`;
-    const info = {
-      ...({ operator: MERCHANT, payer: MERCHANT, receiver: MERCHANT, token: MERCHANT, feeReceiver: MERCHANT } as const),
-      ...{ maxAmount: amount, preApprovalExpiry: 1, authorizationExpiry: 2, refundExpiry: 3 },
-      ...{ minFeeBps: 100, maxFeeBps: 100, salt: 1n },
-    };
-    const network = "eip155:8453" as const;
-    const hold = { network, contract: MERCHANT, id, info, transaction: id, block: 1, refundableFrom: 1 };
-    const evaluation = { payment: id, decision: "release", rule: "delivered", record: id, document: "{}" } as const;
-    const delivered = { status: 200, body_sha256: "0x", content_type: "", content_encoding: "" } as const;
-    const promised = { expect: null, httpDelivery: null };
-    const window = { seconds: 60, until, conditions: {}, promised, delivered, block: 1 } as const;
-    const cost = { gas: 0n, most: 1n, recordOnChain: id, window };
-    expect(await createEscrowStore(one.pool).decide(hold, evaluation, cost)).toBe("stored");
+  async function opened(place: number, { amount = 10_000n, until = WINDOW_ENDS } = {}) {
+    const id = payment(place);
+    const cost = { gas: 0n, most: 1n, recordOnChain: id, window: windowUntil(until) };
+    const hold = holdOf(id, { payer: MERCHANT, amount });
+    expect(await createEscrowStore(one.pool).decide(hold, evaluationOf(id), cost)).toBe("stored");
     const present = await one.contests.enter();
     const contest = {
       payment: id,

@@ -1,9 +1,6 @@
-import { pino } from "pino";
 import type { Hex, LocalAccount } from "viem";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { outcomePurpose } from "../../../api/escrow/calldata.ts";
-import { connect } from "../../../api/platform/db/connection.ts";
-import { createService } from "../../../api/service.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -16,6 +13,7 @@ import {
   hold,
   newMerchant,
   PATIENT,
+  processOf,
   requestedOutcomes,
   statusOf,
 } from "../../support/escrow/contract.ts";
@@ -34,9 +32,7 @@ const chain = await forFile(startTestChain({ slotsInAnEpoch: 16 }));
 const scene: EscrowScene = { chain, escrow: await deployEscrow(chain) };
 const config = { escrowAddresses: [scene.escrow.address] };
 const service = await forFile(startService({ chain, jobs: false, config }));
-const pool = await forFile(connect(service.config.databaseUrl));
-const log = pino({ level: "silent" });
-const built = await createService(service.config, pool, { log, access: log });
+const { pool, ...built } = await processOf(service);
 const relaying = built.jobs.filter(({ name }) => name.startsWith("relay "));
 let merchant: LocalAccount;
 

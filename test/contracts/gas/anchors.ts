@@ -1,27 +1,11 @@
 import hre from "hardhat";
-import {
-  type Abi,
-  type Address,
-  concat,
-  encodeFunctionData,
-  type Hex,
-  numberToHex,
-  publicActions,
-  sha256,
-  toHex,
-  walletActions,
-  zeroAddress,
-} from "viem";
+import { type Address, encodeFunctionData, type Hex, publicActions, sha256, toHex, walletActions } from "viem";
 import { logAnchorAbi } from "../../../contracts/log-anchor.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { deployContract } from "../../support/chain/contracts.ts";
 
-/** The ways to record a log's root on the chain, each with its gas limit, or null for ways that we do not use. */
-export const ANCHORS = {
-  "calldata to itself": null,
-  "an event": null,
-  "an event and the newest one as state": 37_000,
-  "the same, the first time": 72_000,
-} as const;
+/** The gas limit of an anchor of the log. */
+export const ANCHORS = { "the first anchor": 72_000, "a later one": 37_000 } as const;
 export type AnchorGas = Readonly<Record<keyof typeof ANCHORS, number>>;
 
 const BY = devAccount(1).address;
@@ -30,7 +14,7 @@ const ORIGIN = sha256(toHex("trust.example/log"));
 /** Roots without zero bytes, like nearly all roots. */
 const headOf = (size: bigint) => ({ size, root: `0x${"a7".repeat(32)}` as Hex });
 
-/** The gas of one anchor in each way, for the second anchor, and for the first one where that differs. */
+/** Measures the first anchor of a log and a later one. */
 export async function measureAnchors(): Promise<AnchorGas> {
   const connection = await hre.network.create("simulatedBase");
   try {
@@ -41,27 +25,11 @@ export async function measureAnchors(): Promise<AnchorGas> {
       if (status !== "success") throw new Error("The anchor was refused.");
       return Number(gasUsed);
     };
-    const deploy = async (name: string): Promise<Address> => {
-      const { abi, bytecode } = await hre.artifacts.readArtifact(name);
-      const hash = await client.deployContract({
-        account: BY,
-        chain: null,
-        abi: abi as Abi,
-        bytecode: bytecode as Hex,
-        args: [],
-      });
-      return (await client.waitForTransactionReceipt({ hash })).contractAddress ?? zeroAddress;
-    };
     const call = ({ size, root }: ReturnType<typeof headOf>) =>
       encodeFunctionData({ abi: logAnchorAbi, functionName: "anchor", args: [ORIGIN, size, root] });
     const [first, second] = [headOf(1_000_000n), headOf(1_000_300n)];
-    const [event, state] = [await deploy("EventAnchor"), await deploy("LogAnchor")];
-    return {
-      "calldata to itself": await send(BY, concat([ORIGIN, numberToHex(second.size, { size: 8 }), second.root])),
-      "an event": await send(event, call(second)),
-      "the same, the first time": await send(state, call(first)),
-      "an event and the newest one as state": await send(state, call(second)),
-    };
+    const { address } = await deployContract(client, BY, ["LogAnchor"]);
+    return { "the first anchor": await send(address, call(first)), "a later one": await send(address, call(second)) };
   } finally {
     await connection.close();
   }

@@ -1,11 +1,10 @@
-import hre from "hardhat";
 import {
   type Address,
   decodeFunctionResult,
   encodeFunctionData,
   type Hex,
   keccak256,
-  parseAbi,
+  multicall3Abi,
   parseSignature,
   toHex,
 } from "viem";
@@ -16,8 +15,8 @@ import { usdcAbi } from "../../../contracts/abi.ts";
 import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
-import { putBehindProxy } from "../../support/chain/contracts.ts";
-import { connectUsdc, type UsdcChain } from "../../support/chain/usdc-chain.ts";
+import { artifactOf } from "../../support/chain/contracts.ts";
+import { onLocalBase, type UsdcChain } from "../../support/chain/usdc-chain.ts";
 import { type Signed, settleCall, signAuthorization } from "../../support/payments/signing.ts";
 
 /** The number of payments per transaction, and the gas limit per payment in a settlement batch. */
@@ -66,30 +65,17 @@ const BURNER: Address = "0x00000000000000000000000000000000bad00001";
 const VALUE = 250_000n;
 const HELD = 10_000_000n;
 const GAS_CAP = 100_000n;
-const AGGREGATE = parseAbi([
-  "struct Call3 { address target; bool allowFailure; bytes callData; }",
-  "struct Result { bool success; bytes returnData; }",
-  "function aggregate3(Call3[] calls) payable returns (Result[] returnData)",
-]);
 
-/**
- * Measures on an in-process chain with Circle's USDC behind Circle's proxy and cold storage. Payers keep some USDC, and
- * the payee has some.
- */
-export async function measureBatches(): Promise<BatchGas> {
-  const chain = await connectUsdc({ title: "", hardhatNetwork: "simulatedBase", network: BASE, skipped: null });
-  try {
-    await putBehindProxy(chain);
-    const { deployedBytecode } = await hre.artifacts.readArtifact("SettlementBatch");
-    await chain.client.setCode({ address: SETTLEMENT_BATCH.address, bytecode: deployedBytecode as Hex });
+/** Measures with cold storage. Payers keep some USDC, and the payee has some. */
+export const measureBatches = (): Promise<BatchGas> =>
+  onLocalBase(async (chain) => {
+    const { deployedBytecode: bytecode } = artifactOf("SettlementBatch");
+    await chain.client.setCode({ address: SETTLEMENT_BATCH.address, bytecode });
     // JUMPDEST, PUSH0, JUMP
     await chain.client.setCode({ address: BURNER, bytecode: "0x5b5f56" });
     await chain.fund(PAY_TO, 1n);
-    return await measureOn(chain, await signAll(chain));
-  } finally {
-    await chain.connection.close();
-  }
-}
+    return measureOn(chain, await signAll(chain));
+  });
 
 async function measureOn(chain: UsdcChain, payments: readonly Signed[]): Promise<BatchGas> {
   const [first, ...others] = payments;
@@ -189,7 +175,7 @@ const batchOf = (payments: readonly Signed[]): Settlement => ({
 
 function multicallOf(payments: readonly Signed[]): Settlement {
   const call = (signed: Signed) => ({ target: BASE.usdc.address, allowFailure: true, callData: splitCall(signed) });
-  const data = encodeFunctionData({ abi: AGGREGATE, functionName: "aggregate3", args: [payments.map(call)] });
+  const data = encodeFunctionData({ abi: multicall3Abi, functionName: "aggregate3", args: [payments.map(call)] });
   return { to: MULTICALL3, data, settles: payments.length };
 }
 

@@ -1,13 +1,9 @@
-import { type Address, encodeFunctionData, type Hex, keccak256, parseAbi, toHex } from "viem";
+import { type Address, encodeFunctionData, type Hex, parseAbi } from "viem";
 import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
-import { NETWORKS } from "../../../api/platform/networks.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
-import { putBehindProxy } from "../../support/chain/contracts.ts";
-import { connectUsdc } from "../../support/chain/usdc-chain.ts";
-import { deployEscrow, type EscrowChain, newPayer, type PaymentInfo } from "../escrow-chain.ts";
+import { onLocalBase } from "../../support/chain/usdc-chain.ts";
+import { deployEscrow, type EscrowChain, type PaymentInfo, signSale } from "../escrow-chain.ts";
 
-/** Circle's token contract alone, as on the local chains, or behind Circle's proxy, as on Base. */
-export type Token = "token" | "proxied";
 export type Gas = Readonly<Record<keyof typeof USES, number>>;
 
 /**
@@ -26,7 +22,6 @@ export const USES = {
   "release to a merchant without USDC": null,
 } as const;
 
-const HUNDRED_USD = 100_000_000n;
 const RECORD: Hex = `0x${"ab".repeat(32)}`;
 const TIMEOUT_SECONDS = 1_800;
 const AGGREGATE = parseAbi([
@@ -34,19 +29,8 @@ const AGGREGATE = parseAbi([
   "function aggregate(Call[] calls) payable returns (uint256 blockNumber, bytes[] returnData)",
 ]);
 
-/**
- * Measures each use in its own transaction with cold storage, 100 USDC, and Circle's own code, on an in-process chain.
- */
-export async function measureGas(token: Token): Promise<Gas> {
-  const environment = { title: "", hardhatNetwork: "simulatedBase", skipped: null } as const;
-  const chain = await connectUsdc({ ...environment, network: NETWORKS["eip155:8453"] });
-  try {
-    if (token === "proxied") await putBehindProxy(chain);
-    return await measureOn(await deployEscrow(chain));
-  } finally {
-    await chain.connection.close();
-  }
-}
+/** Measures each use in its own transaction with cold storage and 100 USDC. */
+export const measureGas = (): Promise<Gas> => onLocalBase(async (chain) => measureOn(await deployEscrow(chain)));
 
 async function measureOn(escrow: EscrowChain): Promise<Gas> {
   const arbiter = escrow.arbiter.address;
@@ -89,15 +73,10 @@ interface Sale {
 
 const gasOf = ({ gasUsed }: { readonly gasUsed: bigint }): number => Number(gasUsed);
 
-/** A held payment of 100 USDC. The payer keeps `left`, and the merchant already has `merchantHas` (in atomic units). */
-async function sell(escrow: EscrowChain, { left = 1n, merchantHas = 1n } = {}): Promise<Sale> {
-  const payer = await newPayer(escrow, HUNDRED_USD + left);
-  // The salt is fixed, because zero bytes in it would make it cheaper.
-  const salt = BigInt(keccak256(toHex("salt")));
-  const receiver = keccak256(payer.address).slice(0, 42) as Address;
-  const info = await escrow.terms({ payer: payer.address, receiver, maxAmount: HUNDRED_USD, salt });
-  if (merchantHas > 0n) await escrow.fund(info.receiver, merchantHas);
-  return { info, gas: gasOf(await escrow.hold(info, await escrow.signPayment(payer, info))) };
+/** A held payment. */
+async function sell(escrow: EscrowChain, has: Parameters<typeof signSale>[1] = {}): Promise<Sale> {
+  const { info, signature } = await signSale(escrow, has);
+  return { info, gas: gasOf(await escrow.hold(info, signature)) };
 }
 
 async function releaseTen(escrow: EscrowChain): Promise<number> {

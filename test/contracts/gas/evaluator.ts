@@ -1,12 +1,10 @@
-import hre from "hardhat";
-import { type Abi, type Address, type Hex, keccak256, parseAbi, toHex, zeroAddress } from "viem";
+import { type Address, type Hex, keccak256, parseAbi, toHex, zeroAddress } from "viem";
 import { attest } from "../../../api/arbiter/attestation.ts";
 import { createAccount } from "../../../api/platform/chain/accounts.ts";
-import { NETWORKS } from "../../../api/platform/networks.ts";
 import { dealRefOf, encodeEvaluate, evaluatorOf, jobTerms } from "../../../packages/escrow/src/evaluator.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { putBehindProxy } from "../../support/chain/contracts.ts";
-import { connectUsdc, type UsdcChain } from "../../support/chain/usdc-chain.ts";
+import { deployContract } from "../../support/chain/contracts.ts";
+import { onLocalBase, type UsdcChain } from "../../support/chain/usdc-chain.ts";
 
 /** The gas limit of a verdict that completes an ERC-8183 job of our job contract. */
 export const EVALUATIONS = {
@@ -27,32 +25,18 @@ const [CLIENT, PROVIDER, CARRIER] = [devAccount(1).address, devAccount(2).addres
 const HUNDRED_USD = 100_000_000n;
 const GAS = 2_000_000n;
 
-/**
- * Measures with cold storage, 100 USDC, and Circle's USDC behind its proxy. The provider and the job contract keep some
- * USDC.
- */
-export async function measureEvaluator(): Promise<EvaluatorGas> {
-  const environment = { title: "", hardhatNetwork: "simulatedBase", skipped: null } as const;
-  const chain = await connectUsdc({ ...environment, network: NETWORKS["eip155:8453"] });
-  try {
-    await putBehindProxy(chain);
+/** Measures with cold storage and 100 USDC. The provider and the job contract keep some USDC. */
+export const measureEvaluator = (): Promise<EvaluatorGas> =>
+  onLocalBase(async (chain) => {
     const complete = await jobsOn(chain);
     return { "the first verdict under its terms": await complete(0n), "a later one": await complete(1n) };
-  } finally {
-    await chain.connection.close();
-  }
-}
+  });
 
 /** Returns a function that completes another job under the same terms and returns its gas. */
 async function jobsOn({ client, network, fund }: UsdcChain): Promise<(jobId: bigint) => Promise<number>> {
   const mined = async (hash: Promise<Hex>) => client.waitForTransactionReceipt({ hash: await hash });
-  const deploy = async (name: string, args: readonly unknown[]): Promise<Address> => {
-    const { abi, bytecode } = await hre.artifacts.readArtifact(name);
-    const call = { account: CARRIER, chain: null, abi: abi as Abi, bytecode: bytecode as Hex, args };
-    return (await mined(client.deployContract(call))).contractAddress ?? zeroAddress;
-  };
-  const maker = await deploy("ArbiterEvaluator", [ARBITER.address, PROVIDER]);
-  const jobs = await deploy("Jobs", [network.usdc.address]);
+  const { address: maker } = await deployContract(client, CARRIER, ["ArbiterEvaluator", ARBITER.address, PROVIDER]);
+  const { address: jobs } = await deployContract(client, CARRIER, ["Jobs", network.usdc.address]);
   const send = (account: Address, functionName: "createJob" | "setBudget" | "fund" | "submit", args: unknown[]) =>
     mined(
       client.writeContract({ account, chain: null, address: jobs, abi: JOBS, functionName, args, gas: GAS } as never),

@@ -1,9 +1,8 @@
-import { type Address, type Hex, keccak256, parseAbi, toHex } from "viem";
+import { type Address, type Hex, parseAbi } from "viem";
 import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { putBehindProxy } from "../../support/chain/contracts.ts";
-import { COMMERCE_ENVIRONMENTS, connectCommerce } from "../../support/chain/usdc-chain.ts";
-import { deployOperator, type EscrowChain, newPayer, operatedBy, type PaymentInfo } from "../escrow-chain.ts";
+import { COMMERCE_ENVIRONMENTS, connectCommerce, onLocalBase } from "../../support/chain/usdc-chain.ts";
+import { deployOperator, type EscrowChain, HUNDRED_USD, operatedBy, signSale } from "../escrow-chain.ts";
 
 /**
  * The gas limit of the operator's overhead over an account that calls base/commerce-payments directly. Over our
@@ -21,7 +20,6 @@ export interface OperatorGas {
   readonly relayed: Readonly<Record<"release" | "refund" | "timeout refund by anyone", number>>;
 }
 
-const HUNDRED_USD = 100_000_000n;
 const TIMEOUT_SECONDS = 1_800;
 const RECORD: Hex = `0x${"ab".repeat(32)}`;
 const NO_VERDICT: Hex = "0x";
@@ -32,30 +30,23 @@ const DIRECT = parseAbi([
   "function void(PaymentInfo info)",
 ]);
 
-/**
- * Measures with cold storage, 100 USDC, and Circle's USDC behind its proxy, on the real base/commerce-payments if
- * CANONICAL_CODE is set.
- */
+/** Measures with cold storage and 100 USDC, on the real base/commerce-payments if CANONICAL_CODE is set. */
 export async function measureOperator(): Promise<OperatorGas> {
   const isLocal = ({ skipped, hardhatNetwork }: (typeof COMMERCE_ENVIRONMENTS)[number]) =>
     skipped === null && hardhatNetwork === "simulatedBase";
   const environment = COMMERCE_ENVIRONMENTS.findLast(isLocal);
   if (environment === undefined) throw new Error("There is no local chain to measure on.");
-  const chain = await connectCommerce(environment);
-  try {
-    await putBehindProxy(chain);
+  return onLocalBase(async (chain) => {
     const operator = await deployOperator(chain);
     const direct = await measureDirect(operatedBy(chain, devAccount(7).address));
     return { ...(await measureThrough(operator)), direct };
-  } finally {
-    await chain.connection.close();
-  }
+  }, connectCommerce(environment));
 }
 
 async function measureThrough(operator: EscrowChain): Promise<Pick<OperatorGas, "operator" | "relayed">> {
   const arbiter = operator.arbiter.address;
   const hold = async () => {
-    const { info, signature } = await sign(operator);
+    const { info, signature } = await signSale(operator);
     return { info, gas: gasOf(await operator.hold(info, signature)) };
   };
   const decide = async (use: "release" | "refund", by: Address) => {
@@ -91,7 +82,7 @@ async function measureDirect(account: EscrowChain): Promise<OperatorGas["direct"
     return gasOf(await client.waitForTransactionReceipt({ hash }));
   };
   const hold = async () => {
-    const { info, signature } = await sign(account);
+    const { info, signature } = await signSale(account);
     return { info, gas: await send("authorize", [info, info.maxAmount, collector, signature]) };
   };
   const capture = async () => send("capture", [(await hold()).info, HUNDRED_USD, 100, feeRecipient]);
@@ -103,19 +94,6 @@ async function measureDirect(account: EscrowChain): Promise<OperatorGas["direct"
     "release by the arbiter": await capture(),
     "refund by the arbiter": await send("void", [(await hold()).info]),
   };
-}
-
-/**
- * Signs a payment of 100 USDC by a payer who keeps some, to a merchant who has some. The salt is fixed, because zero
- * bytes in it would make it cheaper.
- */
-async function sign(chain: EscrowChain): Promise<{ readonly info: PaymentInfo; readonly signature: Hex }> {
-  const payer = await newPayer(chain, HUNDRED_USD + 1n);
-  const receiver = keccak256(payer.address).slice(0, 42) as Address;
-  await chain.fund(receiver, 1n);
-  const salt = BigInt(keccak256(toHex("salt")));
-  const info = await chain.terms({ payer: payer.address, receiver, maxAmount: HUNDRED_USD, salt });
-  return { info, signature: await chain.signPayment(payer, info) };
 }
 
 const gasOf = ({ gasUsed }: { readonly gasUsed: bigint }): number => Number(gasUsed);

@@ -1,10 +1,8 @@
 import { type Address, encodeFunctionData, type Hex, keccak256, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { type Carriable, outcomeBatch } from "../../../api/escrow/calldata.ts";
-import { NETWORKS } from "../../../api/platform/networks.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
-import { putBehindProxy } from "../../support/chain/contracts.ts";
-import { connectUsdc } from "../../support/chain/usdc-chain.ts";
+import { onLocalBase } from "../../support/chain/usdc-chain.ts";
 import { deployEscrow, type EscrowChain, NO_RECORD, type PaymentInfo } from "../escrow-chain.ts";
 
 /** The number of outcomes per transaction. */
@@ -31,15 +29,9 @@ const DUST = 10_000n;
 const RECORD: Hex = `0x${"ab".repeat(32)}`;
 const TIMEOUT_SECONDS = 1_800;
 
-/**
- * Measures holds of 0.01 USDC by different payers for different merchants, who all keep some USDC, with Circle's USDC
- * behind Circle's proxy on an in-process chain.
- */
-export async function measureOutcomes(): Promise<OutcomeGas> {
-  const environment = { title: "", hardhatNetwork: "simulatedBase", skipped: null } as const;
-  const chain = await connectUsdc({ ...environment, network: NETWORKS["eip155:8453"] });
-  try {
-    await putBehindProxy(chain);
+/** Measures holds of 0.01 USDC by different payers for different merchants, who all keep some USDC. */
+export const measureOutcomes = (): Promise<OutcomeGas> =>
+  onLocalBase(async (chain) => {
     const escrow = await deployEscrow(chain);
     const sales = createSales(escrow);
     const refused = await sales.sell();
@@ -52,10 +44,7 @@ export async function measureOutcomes(): Promise<OutcomeGas> {
       for (const size of OUTCOME_SIZES) batch[kind][size] = await measure(escrow, sales, { kind, size });
     }
     return { batch, alone: Number(alone.gasUsed), dearest } as unknown as OutcomeGas;
-  } finally {
-    await chain.connection.close();
-  }
-}
+  });
 
 type Sales = ReturnType<typeof createSales>;
 

@@ -9,6 +9,7 @@ import {
   HAIKU,
   holdWithWindow,
   startContestScene,
+  untilOf,
 } from "../../support/escrow/contest.ts";
 import { newMerchant, requestedOutcomes, statusOf } from "../../support/escrow/contract.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -22,7 +23,6 @@ const merchant = newMerchant();
 const newHold = (terms: Parameters<typeof holdWithWindow>[2] = {}, custody: Custody = "escrow") =>
   holdWithWindow(at[custody], merchant, terms);
 const status = (held: ContestableHold, custody: Custody = "escrow") => statusOf(at[custody], held);
-const untilOf = (body: Record<string, unknown>) => Date.parse((body.contest as { until: string }).until) / 1000;
 const TOO_SHORT = { expect: { min_bytes: 1_000 } };
 const LONG_ENOUGH = { expect: { min_bytes: 10, expect_contains: "silent", expect_status: 200 } };
 const EXPECT = { category: "expect" };

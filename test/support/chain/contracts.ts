@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Abi, type Address, type Hex, keccak256, pad, parseAbi, toHex } from "viem";
+import { type Abi, type Address, type Hex, keccak256, type LocalAccount, pad, parseAbi, toHex } from "viem";
 import type { NetworkFacts } from "../../../api/platform/networks.ts";
 import { CREATEX, SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import type { AnvilClient } from "../../../scripts/embedded/anvil.ts";
@@ -21,6 +21,28 @@ export function artifactOf(name: string): Artifact {
   const [path, ...others] = globSync(`**/${name}.json`, { cwd: ARTIFACTS });
   if (path === undefined || others.length > 0) throw new Error(`There is not one compiled contract ${name}.`);
   return JSON.parse(readFileSync(join(ARTIFACTS, path), "utf8")) as Artifact;
+}
+
+/** A client of any of the tests' chains. */
+interface Deployer {
+  deployContract(call: never): Promise<Hex>;
+  waitForTransactionReceipt(given: { readonly hash: Hex }): Promise<{
+    readonly contractAddress?: Address | null | undefined;
+    readonly blockNumber: bigint;
+  }>;
+}
+
+/** Deploys one of our contracts from an account. Returns its address, in lower case, and the block. */
+export async function deployContract(
+  client: Deployer,
+  account: Address | LocalAccount,
+  [name, ...args]: readonly [name: string, ...args: readonly unknown[]],
+): Promise<{ readonly address: Address; readonly block: number }> {
+  const { abi, bytecode } = artifactOf(name);
+  const hash = await client.deployContract({ account, chain: null, abi, bytecode, args } as never);
+  const { contractAddress, blockNumber } = await client.waitForTransactionReceipt({ hash });
+  if (!contractAddress) throw new Error(`${name} was not deployed.`);
+  return { address: contractAddress.toLowerCase() as Address, block: Number(blockNumber) };
 }
 
 const DEPLOYER: Address = "0x00000000000000000000000000000000000ba7c4";

@@ -14,6 +14,7 @@ import { NETWORKS, type NetworkFacts } from "../../../api/platform/networks.ts";
 import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { installCommercePayments } from "../../../scripts/embedded/commerce-payments.ts";
 import { installUsdc, USDC_ABI } from "../../../scripts/embedded/usdc.ts";
+import { putBehindProxy } from "./contracts.ts";
 
 /** An environment for the same tests: Hardhat's own chain with Circle's bytecode, or a fork of the real Base. */
 export interface UsdcEnvironment {
@@ -24,8 +25,15 @@ export interface UsdcEnvironment {
   readonly skipped: string | null;
 }
 
+export const LOCAL_BASE: UsdcEnvironment = {
+  title: "local Base",
+  hardhatNetwork: "simulatedBase",
+  network: NETWORKS["eip155:8453"],
+  skipped: null,
+};
+
 export const USDC_ENVIRONMENTS: readonly UsdcEnvironment[] = [
-  { title: "local Base", hardhatNetwork: "simulatedBase", network: NETWORKS["eip155:8453"], skipped: null },
+  LOCAL_BASE,
   {
     title: "local Base Sepolia",
     hardhatNetwork: "simulatedBaseSepolia",
@@ -110,6 +118,20 @@ export async function connectCommerce(environment: UsdcEnvironment): Promise<Usd
     for (const { address, bytecode } of readCode(CANONICAL_CODE)) await chain.client.setCode({ address, bytecode });
   }
   return chain;
+}
+
+/** Measures on a new local Base with Circle's USDC behind Circle's proxy, as on Base. */
+export async function onLocalBase<T>(
+  measure: (chain: UsdcChain) => Promise<T>,
+  connecting: Promise<UsdcChain> = connectUsdc(LOCAL_BASE),
+): Promise<T> {
+  const chain = await connecting;
+  try {
+    await putBehindProxy(chain);
+    return await measure(chain);
+  } finally {
+    await chain.connection.close();
+  }
 }
 
 /**

@@ -1,8 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { pino } from "pino";
 import { type Hex, type LocalAccount, sha256, toHex } from "viem";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createService } from "../../../api/service.ts";
 import { canonical } from "../../../packages/escrow/src/canonical.ts";
 import {
   boundSalt,
@@ -15,7 +13,7 @@ import { type LocalServer, serveHttp } from "../http-server.ts";
 import { type Answer, post, send } from "../payments/requests.ts";
 import { startService, type TestService } from "../service/service.ts";
 import { openOperator } from "./auth-capture.ts";
-import { deployEscrow, END_TURNS, type EscrowScene, type Held, hold } from "./contract.ts";
+import { deployEscrow, END_TURNS, type EscrowScene, type Held, hold, processOf } from "./contract.ts";
 import { forwarded, headersOf, JSON_TYPE, type Sent, verify } from "./delivery.ts";
 
 /** A hold whose terms give its payer a window, with the inputs of its salt. */
@@ -105,6 +103,9 @@ export async function deliverWithWindow(
   return verify(service, { payment_id, ...response, signature, delivery_version: 1, contest, ...also });
 }
 
+/** The end of the window that a delivery's response names, in Unix seconds. */
+export const untilOf = ({ contest }: Answer["body"]): number => Date.parse((contest as { until: string }).until) / 1000;
+
 interface Contesting {
   readonly held: Held;
   readonly claim: object;
@@ -155,9 +156,7 @@ export async function startContestScene(): Promise<ContestScene> {
   });
   const config = { escrowAddresses: [escrow.address, operator.address], arbiterAllowedOrigins: [site.url] };
   const service = await startService({ chain, jobs: false, config });
-  const pool = connect(service.config.databaseUrl);
-  const log = pino({ level: "silent" });
-  const jobs = (await createService(service.config, pool, { log, access: log })).escrow;
+  const { escrow: jobs } = await processOf(service);
   const owner = connect(service.database.ownerUrl, 1);
   return {
     chain,
@@ -179,7 +178,7 @@ export async function startContestScene(): Promise<ContestScene> {
     },
     async stop() {
       await service.stop();
-      await Promise.all([pool.end(), owner.end()]);
+      await owner.end();
       site.stop();
       await chain.stop();
     },

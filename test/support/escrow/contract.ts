@@ -1,3 +1,4 @@
+import { pino } from "pino";
 import {
   type Address,
   decodeFunctionData,
@@ -10,16 +11,20 @@ import {
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect } from "vitest";
 import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
+import { createService } from "../../../api/service.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { type PaymentInfo, payerAgnosticNonce, paymentId } from "../../../packages/escrow/src/payment-info.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { blocksFrom } from "../chain/blocks.ts";
 import type { TestChain } from "../chain/chain.ts";
-import { artifactOf } from "../chain/contracts.ts";
+import { deployContract } from "../chain/contracts.ts";
+import { forFile } from "../for-file.ts";
 import { newPayer, signReceiveAuthorization } from "../payments/signing.ts";
 import { rowByRow } from "../service/database.ts";
 import { ARBITER_KEY } from "../service/environment.ts";
+import type { TestService } from "../service/service.ts";
 
 export const FEE_RECIPIENT: Address = "0x00000000000000000000000000000000c0ffee01";
 
@@ -39,18 +44,10 @@ export async function deployEscrow(
   arbiterKey = ARBITER_KEY,
   feeRecipient = FEE_RECIPIENT,
 ): Promise<TestEscrow> {
-  const { abi, bytecode } = artifactOf("Escrow");
   const arbiter = privateKeyToAccount(arbiterKey).address;
   await chain.setBalance(arbiter, 10n ** 20n);
-  const hash = await chain.client.deployContract({
-    account: devAccount(0),
-    abi,
-    bytecode,
-    args: [chain.network.usdc.address, arbiter, feeRecipient],
-  });
-  const { contractAddress, blockNumber } = await chain.client.waitForTransactionReceipt({ hash });
-  if (!contractAddress) throw new Error("the escrow was not deployed");
-  return { address: contractAddress.toLowerCase() as Address, arbiter, block: Number(blockNumber) };
+  const args = [chain.network.usdc.address, arbiter, feeRecipient];
+  return { ...(await deployContract(chain.client, devAccount(0), ["Escrow", ...args])), arbiter };
 }
 
 /** An escrow and its chain. */
@@ -196,19 +193,18 @@ export async function deployOperator(
   over = COMMERCE_PAYMENTS,
   feeRecipient = FEE_RECIPIENT,
 ): Promise<TestEscrow> {
-  const { abi, bytecode } = artifactOf("ArbiterOperator");
   const arbiter = privateKeyToAccount(ARBITER_KEY).address;
   await chain.setBalance(arbiter, 10n ** 20n);
   const { escrow, collector, feeIsAmount } = over;
-  const hash = await chain.client.deployContract({
-    account: devAccount(0),
-    abi,
-    bytecode,
-    args: [escrow, collector, chain.network.usdc.address, arbiter, feeRecipient, feeIsAmount],
-  });
-  const { contractAddress, blockNumber } = await chain.client.waitForTransactionReceipt({ hash });
-  if (!contractAddress) throw new Error("the operator was not deployed");
-  return { address: contractAddress.toLowerCase() as Address, arbiter, block: Number(blockNumber) };
+  const args = [escrow, collector, chain.network.usdc.address, arbiter, feeRecipient, feeIsAmount];
+  return { ...(await deployContract(chain.client, devAccount(0), ["ArbiterOperator", ...args])), arbiter };
+}
+
+/** Another process of the same installation, whose jobs the test runs one by one. */
+export async function processOf({ config }: Pick<TestService, "config">, now = () => new Date()) {
+  const pool = await forFile(connect(config.databaseUrl));
+  const log = pino({ level: "silent" });
+  return { pool, ...(await createService(config, pool, { log, access: log, now })) };
 }
 
 /** For waiting on blocks and turns. */
