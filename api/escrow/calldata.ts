@@ -1,18 +1,17 @@
 import {
   decodeFunctionResult,
   encodeFunctionData,
+  getAbiItem,
   multicall3Abi,
   type PublicClient,
-  parseAbi,
   stringToHex,
   type TransactionReceipt,
   toEventSelector,
 } from "viem";
-import { escrowAbi, escrowEventsAbi } from "../../contracts/abi.ts";
+import { escrowAbi } from "../../contracts/abi.ts";
 import type { PaymentInfo } from "../../packages/escrow/src/payment-info.ts";
 import { MULTICALL3 } from "../platform/chain/read-at-block.ts";
-import { bytes32Word, domainHash, keccak256, typedDigest, typeHash, uintWord } from "../platform/chain/typed-data.ts";
-import { memoize } from "../platform/memo.ts";
+import { keccak256 } from "../platform/chain/typed-data.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Call } from "../platform/relayer/form.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
@@ -36,39 +35,30 @@ const aggregateData = (calls: readonly { readonly to: Address; readonly data: He
   return encodeFunctionData({ abi: multicall3Abi, functionName: "aggregate3", args: [each] });
 };
 
-const VERDICT_MEMBERS = [
-  { name: "paymentId", type: "bytes32" },
-  { name: "release", type: "bool" },
-  { name: "record", type: "bytes32" },
-] as const;
-const VERDICT = typeHash("Verdict", VERDICT_MEMBERS);
-const domainHashes = memoize<string>(16);
-
-type Decided = Pick<Task, "network" | "contract" | "payment" | "decision">;
-
-const verdictDomain = ({ network, contract: verifyingContract }: Decided) => {
-  const { chainId } = NETWORKS[network];
-  return { name: "Agent Payment Trust Escrow", version: "1", chainId, verifyingContract };
-};
-
 /**
  * Returns the typed data that the arbiter signs, so that anyone can carry its verdict: EIP-712, as in
  * `contracts/Escrow.sol`.
  */
-export const verdictTypedData = (task: Decided, record: Hex) => ({
-  domain: verdictDomain(task),
-  types: { Verdict: VERDICT_MEMBERS },
+export const verdictTypedData = (
+  { network, contract, payment, decision }: Pick<Task, "network" | "contract" | "payment" | "decision">,
+  record: Hex,
+) => ({
+  domain: {
+    name: "Agent Payment Trust Escrow",
+    version: "1",
+    chainId: NETWORKS[network].chainId,
+    verifyingContract: contract,
+  },
+  types: {
+    Verdict: [
+      { name: "paymentId", type: "bytes32" },
+      { name: "release", type: "bool" },
+      { name: "record", type: "bytes32" },
+    ],
+  },
   primaryType: "Verdict" as const,
-  message: { paymentId: task.payment, release: task.decision === "release", record },
+  message: { paymentId: payment, release: decision === "release", record },
 });
-
-/** Returns the digest of this typed data. */
-export function verdictDigest(task: Decided, record: Hex): Hex {
-  const { network, contract, payment, decision } = task;
-  const domain = domainHashes(`${network} ${contract}`, () => domainHash(verdictDomain(task)));
-  const isRelease = uintWord(decision === "release" ? 1 : 0);
-  return typedDigest(domain, VERDICT + bytes32Word(payment) + isRelease + bytes32Word(record));
-}
 
 /** A call without its sender, who can be anyone. */
 export interface Carriable {
@@ -80,22 +70,11 @@ export interface Carriable {
 
 /** The extra gas of a transaction of outcomes, and of each call, including the gas that cannot be forwarded. */
 const GAS = { transaction: 60_000n, call: 10_000n };
-const AGGREGATE = parseAbi([
-  "struct Call3 { address target; bool allowFailure; bytes callData; }",
-  "struct Result { bool success; bytes returnData; }",
-  "function aggregate3(Call3[] calls) payable returns (Result[] returnData)",
-]);
-
 const DECISIONS = { release: stringToHex("release"), refund: stringToHex("refund") } as const;
-const selectorOf = (name: string): Hex => {
-  const event = escrowEventsAbi.find((one) => one.name === name);
-  if (event === undefined) throw new Error(`the escrow has no event ${name}`);
-  return toEventSelector(event);
-};
 /** The payment's ID is the first indexed member of both. */
 const ENDED = new Map<string | undefined, "release" | "refund">([
-  [selectorOf("Released"), "release"],
-  [selectorOf("Refunded"), "refund"],
+  [toEventSelector(getAbiItem({ abi: escrowAbi, name: "Released" })), "release"],
+  [toEventSelector(getAbiItem({ abi: escrowAbi, name: "Refunded" })), "refund"],
 ]);
 
 /** Returns the purpose of the first transaction for an outcome, the only one that it may share with others. */
@@ -116,7 +95,7 @@ export async function succeedingIn(
   calls: readonly Carriable[],
 ): Promise<readonly boolean[]> {
   const { data } = await client.call({ account: sender, ...outcomeBatch(calls) });
-  const results = decodeFunctionResult({ abi: AGGREGATE, functionName: "aggregate3", data: data ?? "0x" });
+  const results = decodeFunctionResult({ abi: multicall3Abi, functionName: "aggregate3", data: data ?? "0x" });
   return results.map(({ success }) => success);
 }
 

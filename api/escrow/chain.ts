@@ -6,7 +6,7 @@ import {
   parseEventLogs,
   toEventSelector,
 } from "viem";
-import { escrowAbi as abi, escrowAbi } from "../../contracts/abi.ts";
+import { escrowAbi } from "../../contracts/abi.ts";
 import { reclaimedEvent } from "../../contracts/commerce-payments.ts";
 import { paymentId } from "../../packages/escrow/src/payment-info.ts";
 import { type EscrowContract, isAccountSignature } from "../payments/index.ts";
@@ -20,8 +20,15 @@ import { discreet } from "../platform/chain/rpc.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { EscrowIndex } from "./index-store.ts";
-import type { Decision, EscrowStatus } from "./payment.ts";
-import { ESCROW_NETWORK, FEE_BPS, type Hold, type PaymentInfo, STATUSES, TIMEOUT_SECONDS } from "./payment.ts";
+import {
+  ESCROW_NETWORK,
+  type EscrowStatus,
+  FEE_BPS,
+  type Hold,
+  type PaymentInfo,
+  STATUSES,
+  TIMEOUT_SECONDS,
+} from "./payment.ts";
 
 /** The end of a hold, and the block that shows it. */
 export interface HoldEnd extends Block {
@@ -79,8 +86,8 @@ export interface HeldAt {
 
 const stateOf = ({ contract, payment }: HeldAt): Call<readonly [status: number, refundableFrom: number]> => ({
   target: contract,
-  callData: encodeFunctionData({ abi, functionName: "payments", args: [payment] }),
-  decode: (data) => decodeFunctionResult({ abi, functionName: "payments", data }),
+  callData: encodeFunctionData({ abi: escrowAbi, functionName: "payments", args: [payment] }),
+  decode: (data) => decodeFunctionResult({ abi: escrowAbi, functionName: "payments", data }),
 });
 
 /** Returns the states of payments in their contracts, all at one block, with one call. */
@@ -167,11 +174,8 @@ async function indexed(
 ): Promise<Hold | null> {
   const found = await index.payment(payment);
   if (found === null || found === "absent") return null;
-  const { contract: address, terms: info, refundableFrom, held } = found;
-  const contract = contracts.find((one) => one.address === address);
-  if (contract === undefined || idIn(contract, info) !== payment) return null;
-  const { transaction, block } = held;
-  return { network: contract.network, contract: address, id: payment, info, transaction, block, refundableFrom };
+  const contract = contracts.find(({ address }) => address === found.contract);
+  return contract === undefined || idIn(contract, found.info) !== payment ? null : found;
 }
 
 interface Finder extends Pick<Reader, "logs"> {

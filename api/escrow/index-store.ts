@@ -2,48 +2,24 @@ import pg from "pg";
 import { createBatcher } from "../platform/chain/batcher.ts";
 import { createReader, type IndexOptions } from "../platform/index/reader.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-import { FEE_BPS, type PaymentInfo } from "./payment.ts";
+import { ESCROW_NETWORK, FEE_BPS, type Hold } from "./payment.ts";
 
 /**
  * The index's data on the escrow contracts. Every method returns null while the index is unavailable. Data may be a few
  * blocks behind the chain, and a reorganization may undo it; the activity index's `position` shows how far it has read.
  */
 export interface EscrowIndex {
-  /** Returns `absent` if the index has seen no hold with this ID. */
-  payment(id: Hex): Promise<EscrowPayment | "absent" | null>;
+  /** Returns `absent` if the index has seen no hold with this ID. The payment may be over. */
+  payment(id: Hex): Promise<Hold | "absent" | null>;
   /** Returns held payments that anyone may refund by `now` (Unix seconds), oldest first, after the given one. */
   overdue(
     now: number,
     limit: number,
-    after?: Pick<EscrowPayment, "refundableFrom" | "id"> | null,
-  ): Promise<readonly EscrowPayment[] | null>;
+    after?: Pick<Hold, "refundableFrom" | "id"> | null,
+  ): Promise<readonly Hold[] | null>;
   /** Returns `absent` if it is not an escrow in this index. */
   balances(contract: Address): Promise<EscrowBalances | "absent" | null>;
 }
-
-/** Where an event was mined. `at` is in Unix seconds. */
-interface MinedAt {
-  readonly transaction: Hex;
-  readonly block: number;
-  readonly at: number;
-}
-
-export interface EscrowPayment {
-  readonly id: Hex;
-  readonly contract: Address;
-  readonly terms: PaymentInfo;
-  /** Unix seconds. */
-  readonly refundableFrom: number;
-  readonly held: MinedAt;
-  readonly outcome: EscrowOutcome | null;
-}
-
-export type EscrowOutcome = MinedAt & {
-  /** SHA-256 of the public verdict document; zero for a refund by the clock. */
-  readonly record: Hex;
-  /** True if USDC refused the payout, which is owed to the recipient until withdrawn. */
-  readonly credited: boolean;
-} & ({ readonly status: "released"; readonly fee: bigint } | { readonly status: "refunded" });
 
 /** Rebuilt from the contract's events, in atomic units of USDC. */
 export interface EscrowBalances {
@@ -65,14 +41,14 @@ export function createEscrowIndex(pool: pg.Pool, { viewsSchema, log }: IndexOpti
     send<Row>({ name: `escrow ${name} in ${viewsSchema}`, text: queries[name], values: [...values] });
   const payments = async (ids: readonly Hex[]) => {
     const rows = await read<PaymentRow>("payment", [ids]);
-    const found = new Map(rows?.map((row) => [row.id, renderPayment(row)]));
+    const found = new Map(rows?.map((row) => [row.id, parseHold(row)]));
     return ids.map((id) => rows && (found.get(id) ?? ("absent" as const)));
   };
   return {
     payment: createBatcher(payments, LOOK_UPS),
     async overdue(now, limit, after = null) {
       const rows = await read<PaymentRow>("overdue", [now, limit, after?.refundableFrom ?? 0, after?.id ?? ""]);
-      return rows?.map(renderPayment) ?? null;
+      return rows?.map(parseHold) ?? null;
     },
     async balances(contract) {
       const rows = await read<Record<keyof EscrowBalances, string>>("balances", [contract]);
@@ -87,8 +63,7 @@ export function createEscrowIndex(pool: pg.Pool, { viewsSchema, log }: IndexOpti
 
 const PAYMENT = `p.id, p.contract, p.payer, p.receiver, p.amount, p.salt, c.usdc, c.fee_recipient,
   p.pre_approval_expiry::float8, p.authorization_expiry::float8, p.refund_expiry::float8, p.refundable_from::float8,
-  p.status, p.held_transaction, p.held_block::float8, p.held_at::float8,
-  p.outcome_transaction, p.outcome_block::float8, p.outcome_at::float8, p.record, p.fee, p.credited`;
+  p.held_transaction, p.held_block::float8`;
 
 /** `offset 0` is an optimization fence: without it, the planner may scan all payments to find these few. */
 const queriesOf = (views: string) => {
@@ -116,22 +91,15 @@ interface PaymentRow {
   readonly authorization_expiry: number;
   readonly refund_expiry: number;
   readonly refundable_from: number;
-  readonly status: "held" | "released" | "refunded";
   readonly held_transaction: Hex;
   readonly held_block: number;
-  readonly held_at: number;
-  readonly outcome_transaction: Hex;
-  readonly outcome_block: number;
-  readonly outcome_at: number;
-  readonly record: Hex;
-  readonly fee: string;
-  readonly credited: boolean;
 }
 
-const renderPayment = (row: PaymentRow): EscrowPayment => ({
-  id: row.id,
+const parseHold = (row: PaymentRow): Hold => ({
+  network: ESCROW_NETWORK,
   contract: row.contract,
-  terms: {
+  id: row.id,
+  info: {
     operator: row.contract,
     payer: row.payer,
     receiver: row.receiver,
@@ -145,22 +113,7 @@ const renderPayment = (row: PaymentRow): EscrowPayment => ({
     feeReceiver: row.fee_recipient,
     salt: BigInt(row.salt),
   },
+  transaction: row.held_transaction,
+  block: row.held_block,
   refundableFrom: row.refundable_from,
-  held: { transaction: row.held_transaction, block: row.held_block, at: row.held_at },
-  outcome: renderOutcome(row),
 });
-
-function renderOutcome(row: PaymentRow): EscrowOutcome | null {
-  const place = { transaction: row.outcome_transaction, block: row.outcome_block, at: row.outcome_at };
-  const facts = { ...place, record: row.record, credited: row.credited };
-  switch (row.status) {
-    case "held":
-      return null;
-    case "released":
-      return { ...facts, status: "released", fee: BigInt(row.fee) };
-    case "refunded":
-      return { ...facts, status: "refunded" };
-    default:
-      return row.status satisfies never;
-  }
-}

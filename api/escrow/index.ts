@@ -27,7 +27,7 @@ import { createDemo } from "./demo/sell-espresso.ts";
 import { createEscrowIndex } from "./index-store.ts";
 import { ESCROW_NETWORK } from "./payment.ts";
 import { escrowRoutes } from "./routes.ts";
-import { createEscrowSender, createOverdueHolds } from "./sender-chain.ts";
+import { createEscrowSender } from "./sender-chain.ts";
 import { createEscrow as createSettling } from "./settle-deliveries.ts";
 import { createEscrowStore } from "./store.ts";
 
@@ -122,7 +122,7 @@ export function createEscrow(platform: Platform, config: Config, needs: EscrowNe
     store,
     chain,
     sender,
-    overdue: createOverdueHolds(index, network),
+    index,
     limits,
     signer,
     baseUrl,

@@ -1,14 +1,9 @@
 import type { EscrowLimits } from "../platform/config/values.ts";
 import type { CarryingParts } from "./carry-outcomes.ts";
 import type { EscrowChain } from "./chain.ts";
+import type { EscrowIndex } from "./index-store.ts";
 import { type Hold, OUTCOME_GAS } from "./payment.ts";
 import type { EscrowStore } from "./store.ts";
-
-/** Holds that were not decided in time. */
-export interface OverdueHolds {
-  /** Returns holds past `refundable_from` (Unix seconds), oldest first; null if the index does not answer. */
-  overdue(now: number, page: { readonly limit: number; readonly after: Hold | null }): Promise<readonly Hold[] | null>;
-}
 
 /** Overdue holds checked in one pass. */
 const PAGE = 1_024;
@@ -20,7 +15,7 @@ const WORTHWHILE = 1_000_000n;
 export interface KeeperParts {
   readonly store: EscrowStore;
   readonly chain: EscrowChain;
-  readonly overdue: OverdueHolds;
+  readonly index: Pick<EscrowIndex, "overdue">;
   readonly limits: EscrowLimits;
   readonly log: CarryingParts["log"];
 }
@@ -30,11 +25,11 @@ export interface KeeperParts {
  * first, within the day's budget of gas. Anyone may refund the rest. Each pass continues where the last one ended, so
  * that holds that stay overdue do not hide others. Returns the number of holds it took.
  */
-export function createKeeper({ store, chain, overdue, limits, log }: KeeperParts): () => Promise<number> {
+export function createKeeper({ store, chain, index, limits, log }: KeeperParts): () => Promise<number> {
   let after: Hold | null = null;
   const mayCost = ({ info }: Hold) => (info.maxAmount < WORTHWHILE ? limits.keeperGas / 2n : limits.keeperGas);
   return async () => {
-    const page: readonly Hold[] = (await overdue.overdue(await chain.time(), { limit: PAGE, after })) ?? [];
+    const page: readonly Hold[] = (await index.overdue(await chain.time(), PAGE, after)) ?? [];
     after = page.length < PAGE ? null : (page.at(-1) ?? null);
     const due = page.filter(({ info }) => info.maxAmount >= limits.minimum);
     let [taken, left] = [0, 0];

@@ -5,9 +5,8 @@ import { createBatcher } from "../platform/chain/batcher.ts";
 import { discreet } from "../platform/chain/rpc.ts";
 import type { Meter } from "../platform/metrics/meter.ts";
 import type { Network } from "../platform/networks.ts";
-import type { Member } from "../platform/relayer/form.ts";
 import type { Relayer } from "../platform/relayer/relayer.ts";
-import type { Address, Hex } from "../platform/wallet.ts";
+import type { Hex } from "../platform/wallet.ts";
 import {
   type Carriable,
   endingData,
@@ -15,12 +14,9 @@ import {
   outcomePurpose,
   servedBy,
   succeedingIn,
-  verdictDigest,
   verdictTypedData,
 } from "./calldata.ts";
 import type { Block } from "./chain.ts";
-import type { EscrowIndex } from "./index-store.ts";
-import type { OverdueHolds } from "./refund-overdue.ts";
 import type { Task } from "./store.ts";
 
 /** Sends to the escrow contracts. */
@@ -44,66 +40,68 @@ export type Carried =
 const DEPARTURES = { most: 50, underWay: 4, waitMs: 1_000 };
 const MINED_WITHIN_MS = 20_000;
 
-/** The end of one held payment: a call that the sender's own account makes, or one that anyone may carry. */
-export interface Outcome extends Pick<Member, "purpose"> {
-  readonly own: { readonly to: Address; readonly data: Hex };
-  /** Costs a signature. */
-  readonly carriable: () => Promise<Carriable>;
-}
-
-export interface OutcomesParts {
+export interface EscrowSenderParts {
   readonly client: PublicClient;
   readonly network: Network;
   readonly relayer: Relayer;
+  /** The arbiter, which owns this relayer. */
+  readonly arbiter: Pick<SigningAccount, "signTypedData">;
   readonly log: { warn(facts: object, message: string): void };
   readonly meter: Pick<Meter, "outcomes"> | null;
 }
 
 /**
- * Creates the sender of outcomes, which sends those that wait at the same time in one transaction. It never sends a
- * second time for a purpose unless the first was mined without effect; the outcome is then sent alone. Rejects if
- * nothing could be sent.
+ * Creates the sender that carries outcomes to the contract with the arbiter's own key, those that wait at the same time
+ * in one transaction. An outcome whose transaction was mined without effect is then sent alone. With null, no escrow
+ * contract is configured.
  */
-function createOutcomes(parts: OutcomesParts): (outcome: Outcome) => Promise<Carried> {
+export function createEscrowSender(parts: EscrowSenderParts | null): EscrowSender {
+  if (parts === null)
+    return {
+      async carry() {
+        throw new Error("no arbiter is configured: ESCROW_ADDRESSES and ARBITER_PRIVATE_KEY are missing");
+      },
+    };
   const { relayer } = parts;
-  const carried = createBatcher((group: readonly Outcome[]) => carry(parts, group), DEPARTURES);
-  return discreet(async (outcome) => {
-    if ((await relayer.failed(outcome.purpose)) !== null) return alone(relayer, outcome);
-    const ended = await carried(outcome);
-    if (ended instanceof Error) throw ended;
-    return ended;
-  });
+  const carried = createBatcher((tasks: readonly Task[]) => carry(parts, tasks), DEPARTURES);
+  return {
+    carry: discreet(async (task) => {
+      if ((await relayer.failed(purposeOf(task))) !== null) return alone(relayer, task);
+      const ended = await carried(task);
+      if (ended instanceof Error) throw ended;
+      return ended;
+    }),
+  };
 }
 
 /** Sends the calls that succeed in a simulation in one transaction, and the others one by one. */
-async function carry(parts: OutcomesParts, group: readonly Outcome[]): Promise<readonly (Carried | Error)[]> {
+async function carry(parts: EscrowSenderParts, tasks: readonly Task[]): Promise<readonly (Carried | Error)[]> {
   const { client, relayer } = parts;
-  if (group.length === 1) return Promise.all(group.map((outcome) => orProblem(alone(relayer, outcome))));
-  const calls = await Promise.all(group.map(({ carriable }) => carriable()));
+  if (tasks.length === 1) return Promise.all(tasks.map((task) => orProblem(alone(relayer, task))));
+  const calls = await Promise.all(tasks.map((task) => carriable(parts, task)));
   const succeeding = await succeedingIn(client, relayer.address, calls);
-  const good = group.flatMap((outcome, place) => (succeeding[place] === true ? [{ outcome, call: calls[place] }] : []));
-  const shared =
-    good.length > 1 ? ship(parts, new Map(good.map(({ outcome, call }) => [outcome, call as Carriable]))) : null;
+  const good = tasks.flatMap((task, place) => (succeeding[place] === true ? [{ task, call: calls[place] }] : []));
+  const shared = good.length > 1 ? ship(parts, new Map(good.map(({ task, call }) => [task, call as Carriable]))) : null;
   return Promise.all(
-    group.map(async (outcome, place) =>
+    tasks.map(async (task, place) =>
       shared !== null && succeeding[place] === true
-        ? ((await shared).get(outcome) ?? new Error("an outcome was not sent"))
-        : orProblem(alone(relayer, outcome)),
+        ? ((await shared).get(task) ?? new Error("an outcome was not sent"))
+        : orProblem(alone(relayer, task)),
     ),
   );
 }
 
 /** Sends one transaction for all of them except those that another process has sent by now. */
 async function ship(
-  parts: OutcomesParts,
-  calls: ReadonlyMap<Outcome, Carriable>,
-): Promise<ReadonlyMap<Outcome, Carried | Error>> {
+  parts: EscrowSenderParts,
+  calls: ReadonlyMap<Task, Carriable>,
+): Promise<ReadonlyMap<Task, Carried | Error>> {
   const { relayer } = parts;
-  const members = [...calls.keys()];
-  const callOf = new Map([...calls].map(([{ purpose }, call]) => [purpose, call]));
+  const members = [...calls].map(([task, call]) => ({ task, call, purpose: purposeOf(task) }));
+  const callOf = new Map(members.map(({ purpose, call }) => [purpose, call]));
   const carriers = await relayer.ship({
     lane: "outcome",
-    members,
+    members: members.map(({ purpose }) => ({ purpose })),
     callFor: (purposes) => outcomeBatch(purposes.flatMap((purpose) => callOf.get(purpose) ?? [])),
   });
   const hashes = new Set([...carriers.values()].filter((carrier) => typeof carrier === "string"));
@@ -114,10 +112,10 @@ async function ship(
     [...receipts].map(([hash, receipt]) => [hash, receipt === null ? null : judge(parts, receipt)]),
   );
   return new Map(
-    members.map((outcome): [Outcome, Carried | Error] => {
-      const carrier = carriers.get(outcome.purpose) ?? new Error("an outcome was not sent");
-      if (typeof carrier !== "string") return [outcome, carrier];
-      return [outcome, endedIn(carrier, receipts.get(carrier) ?? null, shareOf(outcome.purpose, served.get(carrier)))];
+    members.map(({ task, purpose }): [Task, Carried | Error] => {
+      const carrier = carriers.get(purpose) ?? new Error("an outcome was not sent");
+      if (typeof carrier !== "string") return [task, carrier];
+      return [task, endedIn(carrier, receipts.get(carrier) ?? null, shareOf(purpose, served.get(carrier)))];
     }),
   );
 }
@@ -126,7 +124,7 @@ async function ship(
  * Records the outcome of a shared transaction. Returns the purposes that it served, or null if it carried a single
  * outcome.
  */
-function judge({ network, log, meter }: OutcomesParts, receipt: TransactionReceipt): readonly Hex[] | null {
+function judge({ network, log, meter }: EscrowSenderParts, receipt: TransactionReceipt): readonly Hex[] | null {
   const served = servedBy(receipt);
   if (served === null) return null;
   meter?.outcomes(network, { served: served.length, gas: receipt.gasUsed });
@@ -134,10 +132,11 @@ function judge({ network, log, meter }: OutcomesParts, receipt: TransactionRecei
   return served;
 }
 
-/** Sends an outcome in a separate transaction, from the sender's own account. */
-async function alone(relayer: Relayer, { purpose: first, own }: Outcome): Promise<Carried> {
-  const purpose = await openPurpose(relayer, first);
-  const transaction = await relayer.send({ ...own, gas: MOST_GAS, lane: "outcome", purpose });
+/** Sends an outcome in a separate transaction, from the arbiter's own account, so that it needs no verdict. */
+async function alone(relayer: Relayer, task: Task): Promise<Carried> {
+  const purpose = await openPurpose(relayer, purposeOf(task));
+  const call = { to: task.contract, data: dataOf(task, NO_VERDICT) };
+  const transaction = await relayer.send({ ...call, gas: MOST_GAS, lane: "outcome", purpose });
   const receipt = await receiptOf(relayer, transaction);
   return endedIn(transaction, receipt, shareOf(purpose, receipt && servedBy(receipt)));
 }
@@ -181,58 +180,13 @@ const NO_VERDICT = "0x";
  */
 export const OUTCOME_GAS = 120_000n;
 
-export interface EscrowSenderParts extends OutcomesParts {
-  /** The arbiter, which owns this relayer. */
-  readonly arbiter: Pick<SigningAccount, "signTypedData">;
-}
+const purposeOf = ({ payment, decision }: Task): Hex => outcomePurpose(payment, decision);
 
-/**
- * Creates the sender that carries outcomes to the contract with the arbiter's own key. With null, no escrow contract is
- * configured.
- */
-export function createEscrowSender(parts: EscrowSenderParts | null): EscrowSender {
-  if (parts === null)
-    return {
-      async carry() {
-        throw new Error("no arbiter is configured: ESCROW_ADDRESSES and ARBITER_PRIVATE_KEY are missing");
-      },
-    };
-  const send = createOutcomes(parts);
-  return { carry: (task) => send(outcomeOf(parts, task)) };
-}
+const dataOf = ({ decision, info, record }: Task, verdict: Hex): Hex =>
+  endingData({ decision, info, record: record ?? NO_RECORD, verdict });
 
-function outcomeOf({ arbiter }: Pick<EscrowSenderParts, "arbiter">, task: Task): Outcome {
-  const { contract: to, info, payment, decision } = task;
-  const record = task.record ?? NO_RECORD;
-  const data = (verdict: Hex) => endingData({ decision, info, record, verdict });
-  return {
-    purpose: outcomePurpose(payment, decision),
-    own: { to, data: data(NO_VERDICT) },
-    async carriable(): Promise<Carriable> {
-      // Anyone may carry out the clock's decision, because the contract checks the clock.
-      const verdict =
-        task.record === null
-          ? NO_VERDICT
-          : await arbiter.signTypedData(verdictTypedData(task, record), verdictDigest(task, record));
-      return { to, data: data(verdict), gas: OUTCOME_GAS };
-    },
-  };
+/** Returns the call that anyone may carry. Anyone may carry out the clock's decision, because the contract checks it. */
+async function carriable({ arbiter }: EscrowSenderParts, task: Task): Promise<Carriable> {
+  const verdict = task.record === null ? NO_VERDICT : await arbiter.signTypedData(verdictTypedData(task, task.record));
+  return { to: task.contract, data: dataOf(task, verdict), gas: OUTCOME_GAS };
 }
-
-/** Creates the reader of holds past their 30 minutes, according to the index. */
-export const createOverdueHolds = (index: EscrowIndex, network: Network): OverdueHolds => ({
-  async overdue(now, { limit, after }) {
-    const found = await index.overdue(now, limit, after);
-    return (
-      found?.map(({ id, contract, terms, refundableFrom, held }) => ({
-        network,
-        contract,
-        id,
-        info: terms,
-        transaction: held.transaction,
-        block: held.block,
-        refundableFrom,
-      })) ?? null
-    );
-  },
-});

@@ -1,10 +1,9 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
-import { getAddress, hashTypedData, zeroHash } from "viem";
+import { hashTypedData, zeroHash } from "viem";
 import { describe, expect, test } from "vitest";
 import { NO_TRANSACTIONS } from "../../../api/arbiter/evidence.ts";
 import { gatherEvidence } from "../../../api/arbiter/gather-evidence.ts";
-import { verdictDigest } from "../../../api/escrow/calldata.ts";
 import { promisedBy } from "../../../api/escrow/contest/conditions.ts";
 import { decodeContent, MAX_DECODED_BYTES } from "../../../api/escrow/decode-content.ts";
 import { DELIVERY_TYPES, deliveryDigest, deliveryDomain, sha256 } from "../../../api/escrow/delivery.ts";
@@ -126,35 +125,6 @@ describe("hashes", () => {
       expect(digest).toBe(hashTypedData(authorizationOf({ chainId, custody, collector, usdc }, ours)));
     };
     fc.assert(fc.property(anyTerms, anyAddress, anyAddress, check));
-  });
-
-  test("The digest of a verdict is its EIP-712 hash on either network", () => {
-    // Identical to the types in contracts/Escrow.sol and contracts/ArbiterOperator.sol.
-    const types = {
-      Verdict: [
-        { name: "paymentId", type: "bytes32" },
-        { name: "release", type: "bool" },
-        { name: "record", type: "bytes32" },
-      ],
-    };
-    const anyNetwork = fc.constantFrom(...(Object.keys(NETWORKS) as (keyof typeof NETWORKS)[]));
-    const anyDecision = fc.constantFrom("release", "refund");
-    const verdicts = fc.record({ payment: anyBytes32, decision: anyDecision, record: anyBytes32 });
-    fc.assert(
-      fc.property(anyNetwork, anyAddress, verdicts, (at, contract, { payment, decision, record }) => {
-        const { chainId: chain } = NETWORKS[at];
-        const domain = {
-          name: "Agent Payment Trust Escrow",
-          version: "1",
-          chainId: chain,
-          verifyingContract: contract,
-        };
-        const message = { paymentId: payment, release: decision === "release", record };
-        const expected = hashTypedData({ domain, types, primaryType: "Verdict", message });
-        for (const spelled of [contract, getAddress(contract)])
-          expect(verdictDigest({ network: at, contract: spelled, payment, decision }, record)).toBe(expected);
-      }),
-    );
   });
 
   describe("digest of a delivery", () => {
