@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib";
-import { type Address, type Hex, type LocalAccount, zeroHash } from "viem";
+import { type Address, type LocalAccount, zeroHash } from "viem";
 import { describe, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -169,16 +169,5 @@ describe("hold named by its transaction", () => {
     aboutOthers(await deliverByTransaction(stranger, own), holds);
     expect(new Set(await decided(holds))).toEqual(new Set([false]));
     expect(await deliverByTransaction(merchant, own)).toMatchObject({ status: 200, body: { payment_id: own.id } });
-  });
-
-  test("A transaction without a hold is a 404", async () => {
-    const signature: Hex = `0x${"11".repeat(65)}`;
-    const transaction = await chain.client.sendTransaction({
-      account: (await chain.client.getAddresses())[0] as Address,
-      to: scene.escrow.arbiter as Address,
-      value: 1n,
-    });
-    await chain.client.waitForTransactionReceipt({ hash: transaction });
-    expectProblem(await verify(service, { transaction, ...forwarded(GOOD), signature }), 404, "not_found");
   });
 });

@@ -1,10 +1,8 @@
 import { decodePaymentResponseHeader } from "@x402/core/http";
-import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { type Hex, zeroHash } from "viem";
 import { describe, expect, test } from "vitest";
 import { operatorAbi } from "../../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
-import { EscrowScheme } from "../../../packages/escrow/src/index.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import {
@@ -80,13 +78,6 @@ describe("auth-capture at the escrow demo", () => {
     expect([status, data]).toMatchObject([200, { item: "espresso", escrow: { status: "released" } }]);
     expect(await chain.usdcBalance(buyer.address)).toBe(1_000_000n - PRICE);
   });
-});
-
-test("A client with only the draft's scheme buys", async () => {
-  const buyer = await newPayer(chain, 1_000_000n);
-  const client = new x402Client().register("eip155:*", new EscrowScheme(buyer));
-  const response = await wrapFetchWithPayment(fetch, client)(url, { method: "POST" });
-  expect(await response.json()).toMatchObject({ escrow: { contract: escrow.address, status: "released" } });
 });
 
 describe("rejected payment", () => {

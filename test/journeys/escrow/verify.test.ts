@@ -29,7 +29,6 @@ import {
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { type Answer, send } from "../../support/payments/requests.ts";
-import { deployWallet } from "../../support/payments/wallets.ts";
 import { binary } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -79,25 +78,6 @@ describe("signed delivery", () => {
     expect(await chain.usdcBalance(held.buyer.address)).toBe(10_000_000n - 1_000_099n);
   });
 
-  test.each<[string, Delivered, string, string]>([
-    ["truncated JSON", { body: '{"haiku":"An old' }, "malformed_json", "refunded"],
-    [
-      "content that is not JSON by its type",
-      { headers: { "Content-Type": "image/png" }, body: Uint8Array.of(0x89, 0xff) },
-      "delivered",
-      "released",
-    ],
-  ])("A delivery of %s ends on chain under its rule", async (...[_, delivered, rule, outcome]) => {
-    const held = await newHold();
-    const paid = await chain.usdcBalance(merchant.address);
-    const decision = outcome === "released" ? "release" : "refund";
-    expectDecision(await deliver(service, merchant, { ...held, ...delivered }), held, [decision, rule]);
-    await ended(held, outcome as "released");
-    const refunded = outcome === "refunded";
-    expect(await chain.usdcBalance(held.buyer.address)).toBe(refunded ? 10_000_000n : 9_000_000n);
-    expect((await chain.usdcBalance(merchant.address)) - paid).toBe(refunded ? 0n : 990_000n);
-  });
-
   test("A delivery is accepted at the alias, by terms, by transaction, and with a bare body", async () => {
     const { body } = GOOD;
     const signedFor = async (held: Held) => ({
@@ -116,17 +96,6 @@ describe("signed delivery", () => {
     const id = await verify(service, { payment_id: upper, ...(await signedFor(byId)) }, "/verify");
     expectDecision(id, byId, RELEASED);
     await Promise.all([byTerms, byTransaction, byId].map((held) => ended(held, "released")));
-  });
-
-  test("For a contract merchant (ERC-1271), only its owner's signature is valid", async () => {
-    const owner = newMerchant();
-    const { address } = await deployWallet(chain, owner.address);
-    const held = await newHold({}, address);
-    expectProblem(await deliver(service, merchant, { ...held, ...EMPTY }), 403, "not_the_merchant");
-    await nothingMoved(held);
-    expectDecision(await deliver(service, owner, { ...held, ...GOOD }), held, RELEASED);
-    await ended(held, "released");
-    expect(await chain.usdcBalance(address)).toBe(990_000n);
   });
 });
 
@@ -197,19 +166,6 @@ describe("first evaluation of a payment", () => {
         .poll(async () => (await deliver(service, merchant, { ...held, ...delivered })).body, SOON)
         .toMatchObject({ ...first.body, status: "released", transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
     expect(await requestedOutcomes({ chain, escrow }, held)).toMatchObject([{ decision: "release", succeeded: true }]);
-  });
-
-  test("If different deliveries of one payment arrive together, one is stored and all get its evaluation", async () => {
-    const held = await newHold();
-    const deliveries = [GOOD, EMPTY, GOOD, { ...GOOD, status: 404 }, EMPTY, GOOD];
-    const answers = await Promise.all(deliveries.map((one) => deliver(service, merchant, { ...held, ...one })));
-    const [first] = answers;
-    for (const { status, body } of answers)
-      expect([status, body.record, body.decision]).toEqual([200, first?.body.record, first?.body.decision]);
-    await expect.poll(() => status(held), SOON).not.toBe("held");
-    expect(await requestedOutcomes({ chain, escrow }, held)).toMatchObject([
-      { decision: first?.body.decision, succeeded: true, event: { record: first?.body.record } },
-    ]);
   });
 });
 
