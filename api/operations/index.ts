@@ -12,7 +12,8 @@ import { type Job, type Platform, under } from "../platform/slice.ts";
 import { createObservations } from "./observation-store.ts";
 import { createProbes } from "./probes.ts";
 import { statusRoutes } from "./routes.ts";
-import { chainFacts, type Sender } from "./status.ts";
+import type { Sender } from "./schemas.ts";
+import { chainFacts } from "./status.ts";
 
 interface OperationNeeds {
   readonly payments: Pick<Payments, "journal" | "relayers" | "usdc">;

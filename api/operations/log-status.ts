@@ -2,51 +2,8 @@ import { z } from "zod";
 import type { LogFacts } from "../log/index.ts";
 import { count, time } from "../platform/http/schema.ts";
 
-export interface LogStatus extends LogFacts {
-  readonly ok: boolean;
-  /** The time since a quorum of witnesses last confirmed that there is no other log. */
-  readonly witnessedSeconds: number | null;
-}
-
 /** Witnesses are called every minute, so a much higher age means that too few of them answer. */
 const OLD_SECONDS = 600;
-
-/** Returns the log's status. `facts` is null while the database does not answer. */
-export function logStatus(facts: LogFacts | null, now: Date): LogStatus | null {
-  if (facts === null) return null;
-  const { witnessed, quorum, size, state, witnesses } = facts;
-  const witnessedSeconds = witnessed && Math.max(0, Math.round((now.getTime() - witnessed.at.getTime()) / 1_000));
-  const isYoung = quorum === 0 || size === 0 || (witnessedSeconds ?? Number.POSITIVE_INFINITY) <= OLD_SECONDS;
-  const ok = state !== "refused" && isYoung && witnesses.every(({ danger }) => danger === null);
-  return { ...facts, ok, witnessedSeconds };
-}
-
-export const logDocument = (log: LogStatus | null) =>
-  log && {
-    ok: log.ok,
-    state: log.state,
-    problem: log.problem,
-    size: log.size,
-    quorum: log.quorum,
-    witnessed_size: log.witnessed?.size ?? null,
-    witnessed_at: log.witnessed?.at.toISOString() ?? null,
-    witnessed_age_seconds: log.witnessedSeconds,
-    witnesses: log.witnesses.map(({ name, size, cosignedAt, error, danger }) => ({
-      name,
-      size,
-      cosigned_at: cosignedAt?.toISOString() ?? null,
-      error: error?.text ?? null,
-      error_at: error?.at.toISOString() ?? null,
-      danger,
-    })),
-    anchor: log.anchor && {
-      size: log.anchor.size,
-      state: log.anchor.state,
-      transaction: log.anchor.transaction,
-      block: log.anchor.block,
-      at: log.anchor.at.toISOString(),
-    },
-  };
 
 /** Null while the database does not answer. */
 export const LOG_STATUS = z
@@ -58,6 +15,7 @@ export const LOG_STATUS = z
     quorum: count,
     witnessed_size: count.nullable(),
     witnessed_at: time.nullable(),
+    /** The time since a quorum of witnesses last confirmed that there is no other log. */
     witnessed_age_seconds: count.nullable(),
     witnesses: z.array(
       z.object({
@@ -80,3 +38,36 @@ export const LOG_STATUS = z
       .nullable(),
   })
   .nullable();
+
+/** Returns the log's status. `facts` is null while the database does not answer. */
+export function logStatus(facts: LogFacts | null, now: Date): z.infer<typeof LOG_STATUS> {
+  if (facts === null) return null;
+  const { state, problem, size, quorum, witnessed, witnesses, anchor } = facts;
+  const age = witnessed && Math.max(0, Math.round((now.getTime() - witnessed.at.getTime()) / 1_000));
+  const isYoung = quorum === 0 || size === 0 || (age ?? Number.POSITIVE_INFINITY) <= OLD_SECONDS;
+  return {
+    ok: state !== "refused" && isYoung && witnesses.every(({ danger }) => danger === null),
+    state,
+    problem,
+    size,
+    quorum,
+    witnessed_size: witnessed?.size ?? null,
+    witnessed_at: witnessed?.at.toISOString() ?? null,
+    witnessed_age_seconds: age,
+    witnesses: witnesses.map(({ name, size, cosignedAt, error, danger }) => ({
+      name,
+      size,
+      cosigned_at: cosignedAt?.toISOString() ?? null,
+      error: error?.text ?? null,
+      error_at: error?.at.toISOString() ?? null,
+      danger,
+    })),
+    anchor: anchor && {
+      size: anchor.size,
+      state: anchor.state,
+      transaction: anchor.transaction,
+      block: anchor.block,
+      at: anchor.at.toISOString(),
+    },
+  };
+}

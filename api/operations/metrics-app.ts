@@ -43,5 +43,5 @@ export const createSampling =
     const [waiting, age] = isThere
       ? await Promise.all([backlog().catch(() => null), last.then((one) => one?.ageSeconds ?? null)])
       : [null, null];
-    return samplesOf(status, { backlog: waiting, observationSeconds: age });
+    return samplesOf(status, { backlog: waiting, observationSeconds: age, jobs: probes().jobs() });
   };

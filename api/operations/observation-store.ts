@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { change, named } from "../platform/db/connection.ts";
 import type { Job } from "../platform/slice.ts";
-import type { ChainFacts, SenderStatus } from "./status.ts";
+import type { ChainFacts } from "./status.ts";
 
 /**
  * The last observation of the chains, which all processes share. Whatever their number and the rate of scrapes, only
@@ -32,34 +32,15 @@ const READ = `SELECT facts, extract(epoch FROM now() - taken_at)::float8 AS age 
 
 export const createObservations = (pool: pg.Pool, look: () => Promise<ChainFacts>): Observations => ({
   async read() {
-    const { rows } = await pool.query<{ facts: Stored; age: number }>(named(READ, []));
+    const { rows } = await pool.query<{ facts: ChainFacts; age: number }>(named(READ, []));
     const [row] = rows;
-    return row === undefined ? null : { facts: parse(row.facts), ageSeconds: row.age };
+    return row === undefined ? null : { facts: row.facts, ageSeconds: row.age };
   },
   job: {
     name: "observe",
     everyMs: EVERY_MS,
     run: async () => {
-      if ((await change(pool, CLAIM)) === 1) await change(pool, STORE, [JSON.stringify(await look(), decimal)]);
+      if ((await change(pool, CLAIM)) === 1) await change(pool, STORE, [JSON.stringify(await look())]);
     },
   },
-});
-
-/** Converts large integers to text, because JSON has none. */
-const decimal = (_: string, value: unknown): unknown => (typeof value === "bigint" ? value.toString() : value);
-
-type Stored = Omit<ChainFacts, "senders"> & {
-  readonly senders: readonly (Omit<SenderStatus, "balanceWei" | "costWei"> & {
-    readonly balanceWei: string | null;
-    readonly costWei: string | null;
-  })[];
-};
-
-const parse = ({ senders, ...facts }: Stored): ChainFacts => ({
-  ...facts,
-  senders: senders.map(({ balanceWei, costWei, ...sender }) => ({
-    ...sender,
-    balanceWei: balanceWei === null ? null : BigInt(balanceWei),
-    costWei: costWei === null ? null : BigInt(costWei),
-  })),
 });

@@ -10,8 +10,7 @@ import { bytes, releaseProblem } from "../platform/db/connection.ts";
 import type { IndexPosition } from "../platform/index/activity.ts";
 import type { JobHealth } from "../platform/jobs/job-watch.ts";
 import { MAIN_NETWORK, NETWORKS, type Network, type NetworkFacts } from "../platform/networks.ts";
-import type { Hex } from "../platform/wallet.ts";
-import type { Sender } from "./status.ts";
+import type { Sender } from "./schemas.ts";
 
 /** The data sources of the status page and the metrics. Each method rejects if its part does not answer. */
 export interface Probes {
@@ -112,11 +111,10 @@ export const createProbes = (parts: ProbeParts): Probes => ({
 async function senderFacts({ pool, chains, senders }: ProbeParts, sender: Sender): Promise<SenderFacts> {
   const { network, address } = sender;
   const { client } = chains[network];
-  const account = { address: address as Hex };
   const own = senders.find((one) => one.network === network && one.address === address);
   const [balanceWei, mined, costWei = 0n] = await Promise.all([
-    client.getBalance(account),
-    client.getTransactionCount(account),
+    client.getBalance({ address }),
+    client.getTransactionCount({ address }),
     own?.costWei(),
   ]);
   const values = [NETWORKS[network].chainId, bytes(address), mined];

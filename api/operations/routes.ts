@@ -5,7 +5,7 @@ import type { Route } from "../platform/http/route.ts";
 import { page, wantsHtml } from "../platform/page/page.ts";
 import type { Probes } from "./probes.ts";
 import { HEALTH, READY, STATUS } from "./schemas.ts";
-import { recentStatus, statusDocument } from "./status.ts";
+import { recentStatus } from "./status.ts";
 import { renderStatus } from "./status-page.ts";
 
 export interface StatusRouteParts {
@@ -45,7 +45,7 @@ export function statusRoutes({ probes, now, isReady }: StatusRouteParts): readon
       async handle(c) {
         const status = await recent();
         c.header("cache-control", "no-store");
-        return wantsHtml(c) ? page(c, renderStatus(status)) : c.json(statusDocument(status), 200, { vary: "Accept" });
+        return wantsHtml(c) ? page(c, renderStatus(status)) : c.json(status, 200, { vary: "Accept" });
       },
     },
   ];

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { address, atomic, count, network, time } from "../platform/http/schema.ts";
 import { LOG_STATUS } from "./log-status.ts";
-import type { statusDocument } from "./status.ts";
 
 export const HEALTH = z.object({ ok: z.literal(true), version: z.string() }).meta({ id: "Health" });
 
@@ -9,7 +8,7 @@ export const READY = z.object({ ok: z.literal(true) }).meta({ id: "Ready" });
 
 const part = { ok: z.boolean() };
 
-/** Null means currently unknown. */
+/** The result of the last check of every part. Null means currently unknown. */
 export const STATUS = z
   .object({
     ...part,
@@ -60,4 +59,11 @@ export const STATUS = z
     log: LOG_STATUS,
     payments: z.object({ unresolved: count, oldest_unresolved_seconds: z.number().min(0).nullable() }),
   })
-  .meta({ id: "Status" }) satisfies z.ZodType<ReturnType<typeof statusDocument>>;
+  .meta({ id: "Status" });
+
+export type Status = z.infer<typeof STATUS>;
+export type ChainStatus = Status["chains"][number];
+export type SenderStatus = Status["senders"][number];
+
+/** An account whose transactions the service sends and pays gas for. */
+export type Sender = Pick<SenderStatus, "role" | "network" | "address">;

@@ -1,6 +1,7 @@
+import type { JobHealth } from "../platform/jobs/job-watch.ts";
 import type { Backlog } from "../platform/metrics/meter.ts";
 import { MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
-import type { ServiceStatus } from "./status.ts";
+import type { ChainStatus, SenderStatus, Status } from "./schemas.ts";
 
 /** The series read on each scrape. Every label has few values: parts, networks, states, jobs. */
 export const SERIES = {
@@ -93,11 +94,15 @@ export interface Sample {
   readonly value: number;
 }
 
+/** The values that are not part of the status. Null means unknown. */
+export interface Sampled {
+  readonly backlog: Backlog | null;
+  readonly observationSeconds: number | null;
+  readonly jobs: readonly JobHealth[];
+}
+
 /** Converts a status to samples. Unknown values have none. */
-export const samplesOf = (
-  status: ServiceStatus,
-  { backlog, observationSeconds }: { readonly backlog: Backlog | null; readonly observationSeconds: number | null },
-): readonly Sample[] => [
+export const samplesOf = (status: Status, { backlog, observationSeconds, jobs }: Sampled): readonly Sample[] => [
   sample("trust_build_info", 1, { version: status.version }),
   sample("trust_ok", Number(status.ok)),
   sample("trust_part_ok", Number(status.database.ok), { part: "database" }),
@@ -107,9 +112,9 @@ export const samplesOf = (
   ...status.chains.flatMap(chainSamples),
   ...status.usdc.flatMap(usdcSamples),
   ...known("trust_index_block", status.indexer.block),
-  ...known("trust_index_lag_seconds", status.indexer.lagSeconds),
+  ...known("trust_index_lag_seconds", status.indexer.lag_seconds),
   ...status.senders.flatMap(senderSamples),
-  ...status.jobs.flatMap(jobSamples),
+  ...jobs.flatMap(jobSamples),
   ...(status.log === null ? [] : logSamples(status.log)),
   ...(backlog === null ? [] : backlogSamples(backlog, status)),
 ];
@@ -129,13 +134,13 @@ const known = (name: Sample["name"], value: number | null, labels: Sample["label
 
 const keyOf = (network: Network) => NETWORKS[network].key;
 
-function chainSamples({ network: id, ok, block, finalizedBlock, lagSeconds, nodes }: ServiceStatus["chains"][number]) {
+function chainSamples({ network: id, ok, block, finalized_block, lag_seconds, nodes }: ChainStatus) {
   const network = keyOf(id);
   return [
     sample("trust_part_ok", Number(ok), { part: `chain ${network}` }),
     ...known("trust_chain_block", block, { network }),
-    ...known("trust_chain_finalized_block", finalizedBlock, { network }),
-    ...known("trust_chain_lag_seconds", lagSeconds, { network }),
+    ...known("trust_chain_finalized_block", finalized_block, { network }),
+    ...known("trust_chain_lag_seconds", lag_seconds, { network }),
     ...nodes.flatMap(({ rank, ...node }) => [
       sample("trust_node_ok", Number(node.ok), { network, node: String(rank) }),
       ...known("trust_node_block", node.block, { network, node: String(rank) }),
@@ -144,27 +149,29 @@ function chainSamples({ network: id, ok, block, finalizedBlock, lagSeconds, node
 }
 
 /** The main network's label is just `usdc`, like the other parts that the service requires. */
-const usdcSamples = ({ network, ok, isPaused }: ServiceStatus["usdc"][number]) =>
-  known("trust_part_ok", isPaused === null ? null : Number(ok), {
+const usdcSamples = ({ network, ok, paused }: Status["usdc"][number]) =>
+  known("trust_part_ok", paused === null ? null : Number(ok), {
     part: network === MAIN_NETWORK ? "usdc" : `usdc ${keyOf(network)}`,
   });
 
-function senderSamples({ role, network, address, ...sender }: ServiceStatus["senders"][number]) {
+const ethOf = (wei: string | null): number | null => (wei === null ? null : Number(wei) / 1e18);
+
+function senderSamples({ role, network, address, ...sender }: SenderStatus) {
   const labels = { role, network: keyOf(network), address };
   return [
     sample("trust_part_ok", Number(sender.ok), { part: `${role} ${labels.network}` }),
-    ...known("trust_sender_balance_eth", sender.balanceWei === null ? null : Number(sender.balanceWei) / 1e18, labels),
-    ...known("trust_sender_cost_eth", sender.costWei === null ? null : Number(sender.costWei) / 1e18, labels),
+    ...known("trust_sender_balance_eth", ethOf(sender.balance_wei), labels),
+    ...known("trust_sender_cost_eth", ethOf(sender.cost_wei), labels),
     ...known("trust_sender_unmined", sender.unmined, labels),
     ...known(
       "trust_sender_oldest_unmined_seconds",
-      sender.unmined === null ? null : (sender.oldestUnminedSeconds ?? 0),
+      sender.unmined === null ? null : (sender.oldest_unmined_seconds ?? 0),
       labels,
     ),
   ];
 }
 
-function jobSamples({ name: job, ok, runs, failures, lastSuccessAt, lastSeconds }: ServiceStatus["jobs"][number]) {
+function jobSamples({ name: job, ok, runs, failures, lastSuccessAt, lastSeconds }: JobHealth) {
   return [
     sample("trust_job_ok", Number(ok), { job }),
     sample("trust_job_runs_total", runs, { job }),
@@ -174,23 +181,26 @@ function jobSamples({ name: job, ok, runs, failures, lastSuccessAt, lastSeconds 
   ];
 }
 
-const logSamples = ({ ok, size, witnessedSeconds, witnesses }: NonNullable<ServiceStatus["log"]>) => [
+const logSamples = ({ ok, size, witnessed_age_seconds, witnesses }: NonNullable<Status["log"]>) => [
   sample("trust_part_ok", Number(ok), { part: "log" }),
   sample("trust_log_size", size),
-  ...known("trust_log_witnessed_age_seconds", witnessedSeconds),
-  ...witnesses.flatMap(({ name: witness, cosignedAt, error }) => [
+  ...known("trust_log_witnessed_age_seconds", witnessed_age_seconds),
+  ...witnesses.flatMap(({ name: witness, cosigned_at, error }) => [
     sample("trust_log_witness_ok", Number(error === null), { witness }),
-    ...known("trust_log_witness_cosigned_timestamp_seconds", cosignedAt && cosignedAt.getTime() / 1000, { witness }),
+    ...known(
+      "trust_log_witness_cosigned_timestamp_seconds",
+      cosigned_at === null ? null : Date.parse(cosigned_at) / 1000,
+      {
+        witness,
+      },
+    ),
   ]),
 ];
 
-const backlogSamples = (
-  { payments, parkedPayments, escrowTasks, withheldSignatures }: Backlog,
-  status: ServiceStatus,
-) => [
+const backlogSamples = ({ payments, parkedPayments, escrowTasks, withheldSignatures }: Backlog, status: Status) => [
   ...PAYMENT_STATES.map((state) => sample("trust_payments", payments[state] ?? 0, { state })),
   sample("trust_payments_parked", parkedPayments),
-  sample("trust_payments_oldest_unresolved_seconds", status.payments.oldestUnresolvedSeconds ?? 0),
+  sample("trust_payments_oldest_unresolved_seconds", status.payments.oldest_unresolved_seconds ?? 0),
   ...TASK_STATES.map((state) => sample("trust_escrow_tasks", escrowTasks[state] ?? 0, { state })),
   sample("trust_kept_signatures", withheldSignatures),
 ];

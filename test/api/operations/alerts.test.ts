@@ -29,7 +29,8 @@ const EXPRESSIONS = [
 ];
 
 const BACKLOG = { payments: {}, parkedPayments: 0, escrowTasks: {}, withheldSignatures: 0 };
-const SAMPLES = samplesOf(STATUS, { backlog: BACKLOG, observationSeconds: 1 });
+const JOB = { name: "resolve", ok: true, runs: 9, failures: 1, lastSuccessAt: new Date(), lastSeconds: 0.02 };
+const SAMPLES = samplesOf(STATUS, { backlog: BACKLOG, observationSeconds: 1, jobs: [JOB] });
 const exposed = await createMeter().expose(SAMPLES);
 /** The names of all exposed metrics. A histogram's series share its name. */
 const METRICS = new Set([...exposed.matchAll(/^# TYPE (\S+) /gm)].map(([, name = ""]) => name));

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { statusDocument } from "../../../api/operations/status.ts";
+import type { LogFacts } from "../../../api/log/index.ts";
+import { logStatus } from "../../../api/operations/log-status.ts";
 import { renderStatus } from "../../../api/operations/status-page.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { STATUS } from "../../support/browser/sample-pages.ts";
@@ -77,105 +78,45 @@ test("A repeatedly failing job is reported in the JSON and on the page until it 
   await expect.poll(resolve, PATIENT).toMatchObject({ ok: true });
 }, 40_000);
 
-describe("The status document", () => {
-  test("The status document is snake_case JSON with ok, checked_at, and the indexer's lag", () => {
-    expect(JSON.parse(JSON.stringify(statusDocument(STATUS)))).toEqual({
-      ok: true,
-      checked_at: "2026-11-24T12:00:00.000Z",
-      version: "1.0.0",
-      database: { ok: true },
-      chains: [
-        {
-          network: "eip155:8453",
-          ok: true,
-          block: 31_415_926,
-          finalized_block: 31_415_900,
-          lag_seconds: 2,
-          nodes: [
-            { rank: 1, ok: true, block: 31_415_926, lag_seconds: 2 },
-            { rank: 2, ok: false, block: null, lag_seconds: null },
-          ],
-        },
-        {
-          network: "eip155:84532",
-          ok: true,
-          block: 2_718_281,
-          finalized_block: 2_718_250,
-          lag_seconds: 3,
-          nodes: [{ rank: 1, ok: true, block: 2_718_281, lag_seconds: 3 }],
-        },
-      ],
-      usdc: [
-        { network: "eip155:8453", ok: true, paused: false, receiver_blacklisted: false },
-        { network: "eip155:84532", ok: true, paused: null, receiver_blacklisted: null },
-      ],
-      indexer: { ok: true, ready: true, block: 31_415_925, lag_seconds: 4, reason: null },
-      settlement: {
-        ok: true,
-        mode: "in-process",
-        address: STATUS.settlement.address,
-        balance_wei: "1234567890123456789",
-      },
-      senders: [
-        {
-          role: "facilitator",
-          network: "eip155:8453",
-          address: STATUS.settlement.address,
-          ok: true,
-          balance_wei: "1234567890123456789",
-          cost_wei: "600000000000",
-          unmined: 1,
-          oldest_unmined_seconds: 2,
-        },
-      ],
-      jobs: [{ name: "resolve", ok: true, runs: 90, failures: 1, last_success_at: "2026-11-24T12:00:00.000Z" }],
-      payments: { unresolved: 0, oldest_unresolved_seconds: null },
-      log: {
-        ok: true,
-        state: "integrating",
-        problem: null,
-        size: 1_290,
-        witnessed_size: 1_289,
-        witnessed_at: "2026-11-24T12:00:00.000Z",
-        witnessed_age_seconds: 0,
-        quorum: 1,
-        witnesses: [
-          {
-            name: "witness.example/w1",
-            size: 1_289,
-            cosigned_at: "2026-11-24T12:00:00.000Z",
-            error: null,
-            error_at: null,
-            danger: null,
-          },
-          {
-            name: "witness.example/w2",
-            size: null,
-            cosigned_at: null,
-            error: "no answer",
-            error_at: "2026-11-24T12:00:00.000Z",
-            danger: null,
-          },
-        ],
-        anchor: {
-          size: 900,
-          state: "final",
-          block: 31_400_000,
-          transaction: null,
-          at: "2026-11-24T12:00:00.000Z",
-        },
-      },
-    });
-  });
+test("The status page names the part that does not respond, and shows an unknown value as unknown", () => {
+  const indexer = { ok: false, ready: false, block: null, lag_seconds: null, reason: "the index is not ready" };
+  const page = renderStatus({ ...STATUS, ok: false, database: { ok: false }, indexer });
+  expect(page).toContain("Some systems need attention");
+  expect(page).toMatch(/Database<\/span> <span class="mark fail">.*Not responding/);
+  expect(page).toContain("<dt>Block</dt><dd>unknown</dd>");
+});
 
-  test("The status page names the part that does not respond", () => {
-    const page = renderStatus({ ...STATUS, ok: false, database: { ok: false } });
-    expect(page).toContain("Some systems need attention");
-    expect(page).toMatch(/Database<\/span> <span class="mark fail">.*Not responding/);
-  });
+describe("The log's status", () => {
+  const NOW = new Date("2026-11-24T12:10:00.000Z");
+  const at = (secondsAgo: number) => ({ size: 9, at: new Date(NOW.getTime() - secondsAgo * 1_000) });
+  const witness = {
+    name: "w",
+    size: 9,
+    cosignedAt: at(0).at,
+    error: { text: "no answer", at: at(0).at },
+    danger: null,
+  };
+  const FACTS: LogFacts = {
+    ...{ state: "integrating", problem: null, size: 9, quorum: 1, anchor: null },
+    ...{ witnessed: at(600), witnesses: [witness] },
+  };
 
-  test("An unknown value is shown as unknown", () => {
-    const indexer = { ok: false, ready: false, block: null, lagSeconds: null, reason: "the index is not ready" };
-    expect(renderStatus({ ...STATUS, indexer })).toContain("<dt>Block</dt><dd>unknown</dd>");
-  });
+  test.each<[string, Partial<LogFacts>, boolean]>([
+    ["ok while a quorum of witnesses confirmed it within ten minutes", {}, true],
+    ["not ok if the last confirmation is older", { witnessed: at(601) }, false],
+    ["not ok if no quorum has confirmed it", { witnessed: null }, false],
+    ["ok without a confirmation if none is required", { witnessed: null, quorum: 0 }, true],
+    ["ok without a confirmation if it has no entries", { witnessed: null, size: 0 }, true],
+    ["not ok if the service refuses to sign", { state: "refused" }, false],
+    ["not ok if a witness reports another log", { witnesses: [{ ...witness, danger: "another log" }] }, false],
+  ])("The log is %s", (_, change, ok) => expect(logStatus({ ...FACTS, ...change }, NOW)?.ok).toBe(ok));
+
+  test("The log's times are in ISO 8601, and a witness's error is its text", () =>
+    expect(
+      logStatus({ ...FACTS, anchor: { ...at(60), state: "final", transaction: null, block: 7 } }, NOW),
+    ).toMatchObject({
+      ...{ witnessed_size: 9, witnessed_at: "2026-11-24T12:00:00.000Z", witnessed_age_seconds: 600 },
+      witnesses: [{ cosigned_at: NOW.toISOString(), error: "no answer", error_at: NOW.toISOString() }],
+      anchor: { size: 9, state: "final", transaction: null, block: 7, at: "2026-11-24T12:09:00.000Z" },
+    }));
 });

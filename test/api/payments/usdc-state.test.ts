@@ -71,11 +71,11 @@ describe.each([
 
 test("A paused network has the metric value 0, and an unknown state has no sample", () => {
   const usdc = [
-    { network: "eip155:8453", ok: false, isPaused: true, isReceiverBlacklisted: false },
-    { network: "eip155:84532", ok: true, isPaused: null, isReceiverBlacklisted: null },
-  ] as const;
-  const found = samplesOf({ ...STATUS, usdc }, { backlog: null, observationSeconds: null }).filter(({ labels }) =>
-    labels.part?.startsWith("usdc"),
+    { network: "eip155:8453", ok: false, paused: true, receiver_blacklisted: false },
+    { network: "eip155:84532", ok: true, paused: null, receiver_blacklisted: null },
+  ] satisfies typeof STATUS.usdc;
+  const found = samplesOf({ ...STATUS, usdc }, { backlog: null, observationSeconds: null, jobs: [] }).filter(
+    ({ labels }) => labels.part?.startsWith("usdc"),
   );
   expect(found).toEqual([{ name: "trust_part_ok", labels: { part: "usdc" }, value: 0 }]);
 });

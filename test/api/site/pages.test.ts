@@ -103,7 +103,7 @@ describe("hostile text", () => {
       figures: FIGURES,
       now,
     }),
-    status: renderStatus({ ...STATUS, senders: STATUS.senders.map((one) => ({ ...one, address: HOSTILE })) }),
+    status: renderStatus({ ...STATUS, senders: STATUS.senders.map((one) => ({ ...one, address: HOSTILE as "0x" })) }),
     verification: renderVerification({ ...VERIFICATION, wallet: HOSTILE, verified_means: HOSTILE, certs, reasons }),
     problem: renderProblem({ status: 404, title: HOSTILE, detail: HOSTILE, request_id: HOSTILE }),
   };

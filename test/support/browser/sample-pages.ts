@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { OG_FONTS } from "../../../api/certificates/og-image.ts";
 import type { ShownVerification } from "../../../api/certificates/pages/verification-page.ts";
-import type { ServiceStatus } from "../../../api/operations/status.ts";
+import type { Status } from "../../../api/operations/schemas.ts";
 import type { Figures, MenuItem } from "../../../api/site/home-page.ts";
 import { EXPIRED, PASSING, SAMPLE_NOW } from "../certificates/samples.ts";
 
@@ -58,77 +58,53 @@ export const READS = [{ path: "/verify", summary: "What is on file about a walle
 
 export const FIGURES: Figures = { certified: 12, certificates: 1_234, verdicts: 56, escrowed: 7_890_000n };
 
-export const STATUS: ServiceStatus = {
+export const STATUS: Status = {
   ok: true,
   log: {
-    ok: true,
-    state: "integrating",
-    problem: null,
-    size: 1_290,
-    quorum: 1,
-    witnessed: { size: 1_289, at: SAMPLE_NOW },
-    witnessedSeconds: 0,
+    ...{ ok: true, state: "integrating", problem: null, size: 1_290, quorum: 1 },
+    ...{ witnessed_size: 1_289, witnessed_at: SAMPLE_NOW.toISOString(), witnessed_age_seconds: 0 },
     witnesses: [
-      { name: "witness.example/w1", size: 1_289, cosignedAt: SAMPLE_NOW, error: null, danger: null },
       {
-        name: "witness.example/w2",
-        size: null,
-        cosignedAt: null,
-        error: { text: "no answer", at: SAMPLE_NOW },
-        danger: null,
+        ...{ name: "witness.example/w1", size: 1_289, cosigned_at: SAMPLE_NOW.toISOString() },
+        ...{ error: null, error_at: null, danger: null },
+      },
+      {
+        ...{ name: "witness.example/w2", size: null, cosigned_at: null },
+        ...{ error: "no answer", error_at: SAMPLE_NOW.toISOString(), danger: null },
       },
     ],
-    anchor: { size: 900, state: "final", transaction: null, block: 31_400_000, at: SAMPLE_NOW },
+    anchor: { size: 900, state: "final", transaction: null, block: 31_400_000, at: SAMPLE_NOW.toISOString() },
   },
-  checkedAt: SAMPLE_NOW,
+  checked_at: SAMPLE_NOW.toISOString(),
   version: "1.0.0",
   database: { ok: true },
   chains: [
     {
-      network: "eip155:8453",
-      ok: true,
-      block: 31_415_926,
-      finalizedBlock: 31_415_900,
-      lagSeconds: 2,
+      ...{ network: "eip155:8453", ok: true, block: 31_415_926, finalized_block: 31_415_900, lag_seconds: 2 },
       nodes: [
-        { rank: 1, ok: true, block: 31_415_926, lagSeconds: 2 },
-        { rank: 2, ok: false, block: null, lagSeconds: null },
+        { rank: 1, ok: true, block: 31_415_926, lag_seconds: 2 },
+        { rank: 2, ok: false, block: null, lag_seconds: null },
       ],
     },
     {
-      network: "eip155:84532",
-      ok: true,
-      block: 2_718_281,
-      finalizedBlock: 2_718_250,
-      lagSeconds: 3,
-      nodes: [{ rank: 1, ok: true, block: 2_718_281, lagSeconds: 3 }],
+      ...{ network: "eip155:84532", ok: true, block: 2_718_281, finalized_block: 2_718_250, lag_seconds: 3 },
+      nodes: [{ rank: 1, ok: true, block: 2_718_281, lag_seconds: 3 }],
     },
   ],
   usdc: [
-    { network: "eip155:8453", ok: true, isPaused: false, isReceiverBlacklisted: false },
-    { network: "eip155:84532", ok: true, isPaused: null, isReceiverBlacklisted: null },
+    { network: "eip155:8453", ok: true, paused: false, receiver_blacklisted: false },
+    { network: "eip155:84532", ok: true, paused: null, receiver_blacklisted: null },
   ],
-  indexer: { ok: true, ready: true, block: 31_415_925, lagSeconds: 4, reason: null },
-  settlement: {
-    ok: true,
-    mode: "in-process",
-    address: PASSING.settlement.payTo,
-    balanceWei: 1_234_567_890_123_456_789n,
-  },
+  indexer: { ok: true, ready: true, block: 31_415_925, lag_seconds: 4, reason: null },
+  settlement: { ok: true, mode: "in-process", address: PASSING.settlement.payTo, balance_wei: "1234567890123456789" },
   senders: [
     {
-      role: "facilitator",
-      network: BASE,
-      address: PASSING.settlement.payTo,
-      ok: true,
-      balanceWei: 1_234_567_890_123_456_789n,
-      costWei: 600_000_000_000n,
-      unmined: 1,
-      oldestUnminedSeconds: 2,
+      ...{ role: "facilitator", network: BASE, address: PASSING.settlement.payTo, ok: true },
+      ...{ balance_wei: "1234567890123456789", cost_wei: "600000000000", unmined: 1, oldest_unmined_seconds: 2 },
     },
   ],
-  jobs: [{ name: "resolve", ok: true, runs: 90, failures: 1, lastSuccessAt: SAMPLE_NOW, lastSeconds: 0.02 }],
-  payments: { oldestUnresolvedSeconds: null, unresolved: 0 },
+  jobs: [{ name: "resolve", ok: true, runs: 90, failures: 1, last_success_at: SAMPLE_NOW.toISOString() }],
+  payments: { oldest_unresolved_seconds: null, unresolved: 0 },
 };
 
 export const VERIFICATION: ShownVerification = {
