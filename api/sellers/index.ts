@@ -11,7 +11,7 @@ import { BudgetSpent, createLookupBudget } from "../platform/db/lookup-budget.ts
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import { type Job, type Platform, type Slice, under } from "../platform/slice.ts";
 import { type Address, parseAddress } from "../platform/wallet.ts";
-import { guard } from "../platform/web/guard-settings.ts";
+import { guard } from "../platform/web/target.ts";
 import { createExamLedger, createFinalView, createHeadLook } from "./chain.ts";
 import { createExamStore } from "./exam-store.ts";
 import { createExamWatch, createExamWork } from "./exam-work-store.ts";

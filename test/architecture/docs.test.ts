@@ -186,9 +186,7 @@ describe("settings", () => {
     const [, own = ""] = /const ENVIRONMENT = z\.object\(\{\n(.*?)^\}\);/ms.exec(read(file)) ?? [];
     const [, log = ""] =
       /const LOG_VARIABLES = \{\n(.*?)^\};/ms.exec(read("api/platform/config/log-settings.ts")) ?? [];
-    const [, exam = ""] =
-      /const EXAM_VARIABLES = \{\n(.*?)^\};/ms.exec(read("api/platform/config/exam-settings.ts")) ?? [];
-    const schema = own.includes("...LOG_VARIABLES") ? own + log + exam : own;
+    const schema = own.includes("...LOG_VARIABLES") ? own + log : own;
     const named = [...schema.matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)].map(([, name = ""]) => name);
     // The node URLs come from the table of networks. The indexer reads one network.
     const networks = schema.includes("...RPC_URLS") ? Object.values(NETWORKS) : [NETWORKS[MAIN_NETWORK]];

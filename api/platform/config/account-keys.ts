@@ -1,6 +1,6 @@
+import { accountOf } from "../chain/accounts.ts";
 import type { AccountKey } from "../chain/remote-signer.ts";
 import type { Address, Hex } from "../wallet.ts";
-import { addressOfKey } from "./published-keys.ts";
 
 /** The accounts that sign on the chain, as prefixes of their variables' names. */
 export const ACCOUNTS = ["FACILITATOR", "ARBITER", "EXAM"] as const;
@@ -24,7 +24,7 @@ export function accountKeyOf(name: Account, given: GivenKeys): AccountKey | null
 /** Returns the variable that gives the account, and its address in lower case; null if it is not given. */
 export function givenAccount(name: Account, given: GivenKeys): { variable: string; address: string } | null {
   const { [keyVariable(name)]: key, [addressVariable(name)]: address } = given;
-  if (key !== undefined) return { variable: keyVariable(name), address: addressOfKey(key) };
+  if (key !== undefined) return { variable: keyVariable(name), address: accountOf(key as Hex) };
   return address === undefined ? null : { variable: addressVariable(name), address };
 }
 

@@ -15,7 +15,6 @@ import { parseRetiredKeys } from "../signing/keys.ts";
 import type { Hex } from "../wallet.ts";
 import { accountKeyOf, accountKeyProblems } from "./account-keys.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
-import { EXAM_VARIABLES, type ExamSettings, examSettings } from "./exam-settings.ts";
 import { type FacilitatorAuth, facilitatorAuth } from "./facilitator-auth.ts";
 import { LOG_VARIABLES, type LogSettings, logSettings, policyProblem } from "./log-settings.ts";
 import { roleProblems } from "./roles.ts";
@@ -114,7 +113,9 @@ const ENVIRONMENT = z.object({
   ERC8004_REPUTATION: contract("ERC-8004's registry of feedback").default(lower(ERC8004.reputation)),
   ERC8004_VALIDATION: contract("ERC-8004's registry of validations").optional(),
   ERC8004_DAILY_GAS: whole(0, 1_000_000_000_000).default(20_000_000),
-  ...EXAM_VARIABLES,
+  EXAM_PRIVATE_KEY: accountKey("the private key that pays in exams of sellers").optional(),
+  EXAM_ADDRESS: addressOf("the account that pays in exams of sellers").optional(),
+  EXAM_DAILY_SPEND: whole(0, 1_000_000_000_000).default(50_000_000),
   ARBITER_PRIVATE_KEY: accountKey("the arbiter's private key").optional(),
   ARBITER_ADDRESS: addressOf("the arbiter's account").optional(),
   ARBITER_ALLOWED_ORIGINS: z
@@ -214,7 +215,8 @@ export interface Config {
   readonly escrowLimits: EscrowLimits;
   /** The registries of ERC-8004 on Base, and the daily limit on gas for publications; null if there are none. */
   readonly erc8004: (RegistryAddresses & { readonly identity: Hex; readonly gasPerDay: bigint }) | null;
-  readonly exams: ExamSettings | null;
+  /** The account that pays in exams of sellers, and its limit per 24 hours, in atomic USDC; null if none are sold. */
+  readonly exams: { readonly key: AccountKey; readonly daily: bigint } | null;
   /** Signs the data that contracts verify: the escrow's outcomes and the attestations of verdicts. */
   readonly arbiterKey: AccountKey;
   /** Origins from which deliveries may be fetched although they are not public. */
@@ -255,7 +257,11 @@ export function parseConfig(environment: Environment): Config | { readonly probl
   problems.push(...[policyProblem(env)].filter((problem) => problem !== null), ...untold);
   if (env !== undefined) problems.push(...accountKeyProblems(env), ...roleProblems(env));
   if (env === undefined || problems.length > 0) return { problem: problems.join("\n") };
-  const [facilitatorKey, arbiterKey] = [accountKeyOf("FACILITATOR", env), accountKeyOf("ARBITER", env)];
+  const [facilitatorKey, arbiterKey, examKey] = [
+    accountKeyOf("FACILITATOR", env),
+    accountKeyOf("ARBITER", env),
+    accountKeyOf("EXAM", env),
+  ];
   if (arbiterKey === null) return { problem: NO_ARBITER };
   const baseUrl = env.BASE_URL ?? `http://localhost:${env.PORT}`;
   const securityContact = env.SECURITY_CONTACT ?? `mailto:security@${new URL(baseUrl).hostname}`;
@@ -307,7 +313,7 @@ export function parseConfig(environment: Environment): Config | { readonly probl
             validation: env.ERC8004_VALIDATION ?? null,
             gasPerDay: BigInt(env.ERC8004_DAILY_GAS),
           },
-    exams: examSettings(env),
+    exams: examKey === null ? null : { key: examKey, daily: BigInt(env.EXAM_DAILY_SPEND) },
     arbiterKey,
     arbiterAllowedOrigins: env.ARBITER_ALLOWED_ORIGINS,
     github: { apiUrl: env.GITHUB_API_URL, token: env.GITHUB_TOKEN ?? null },

@@ -1,7 +1,8 @@
+import { bytesToHex } from "viem";
+import { mnemonicToAccount } from "viem/accounts";
 import { NETWORKS } from "../networks.ts";
 import type { Hex } from "../wallet.ts";
 import { ACCOUNTS, addressVariable, type GivenKeys, givenAccount, keyVariable } from "./account-keys.ts";
-import { isPublishedKey } from "./published-keys.ts";
 import { isLoopback } from "./values.ts";
 
 /** The accepted variables that give the service its keys and addresses. */
@@ -96,3 +97,31 @@ function hexOf(key: string | undefined): Hex | null {
 
 const NO_ORIGIN =
   "BASE_URL is missing: the address under which the service is published, like https://trust.example. It is part of every signed document, so only a service with a loopback HOST, like HOST=localhost, may go without one.";
+
+/** The development mnemonics of Foundry and Hardhat, Ganache, and Truffle, each with its number of default accounts. */
+const MNEMONICS = [
+  "test test test test test test test test test test test junk",
+  "myth like bonus scare over problem client lizard pioneer submit female collect",
+  "candy maple cake sugar pudding cream honey rich smooth crumble sweet treat",
+];
+const ACCOUNTS_EACH = 20;
+
+let published: ReadonlySet<string> | null = null;
+
+/** Whether development tools print this private key, or the key of this address. */
+const isPublishedKey = (keyOrAddress: string | null): boolean =>
+  keyOrAddress !== null && developmentKeys().has(keyOrAddress.toLowerCase());
+
+/** Derives the keys on first use, because that takes longer than all other checks together. */
+function developmentKeys(): ReadonlySet<string> {
+  published ??= new Set(
+    MNEMONICS.flatMap((mnemonic) =>
+      Array.from({ length: ACCOUNTS_EACH }, (_, addressIndex) => {
+        const account = mnemonicToAccount(mnemonic, { addressIndex });
+        const key = account.getHdKey().privateKey;
+        return key === null ? [] : [bytesToHex(key), account.address.toLowerCase()];
+      }).flat(),
+    ),
+  );
+  return published;
+}

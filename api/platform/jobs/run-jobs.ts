@@ -1,7 +1,7 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Job } from "../slice.ts";
 import { traced } from "../telemetry/tracing.ts";
 import type { JobWatch } from "./job-watch.ts";
-import { createWakeUp } from "./wake-up.ts";
 
 export interface RunParts {
   readonly watch: JobWatch;
@@ -34,5 +34,24 @@ export function runJobs(jobs: readonly Job[], { watch, log }: RunParts): () => P
     for (const { wake } of started) wake();
     await Promise.all(started.map(({ ended }) => ended));
     await Promise.all(jobs.map(({ idle }) => idle?.()));
+  };
+}
+
+/** Ends the pause of a recurring job early. */
+export interface WakeUp {
+  /** Ends the current pause, or the next one if none has begun. */
+  wake(): void;
+  /** Resolves after `ms` milliseconds, or as soon as `wake` was called since the last pause ended. */
+  wait(ms: number): Promise<void>;
+}
+
+export function createWakeUp(): WakeUp {
+  let pause = new AbortController();
+  return {
+    wake: () => pause.abort(),
+    async wait(ms) {
+      await sleep(ms, undefined, { signal: pause.signal }).catch(() => {});
+      pause = new AbortController();
+    },
   };
 }

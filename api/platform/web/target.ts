@@ -1,3 +1,4 @@
+import type { Config } from "../config/config.ts";
 import { addressClass, isAddress, sameAddress } from "./addresses.ts";
 
 /** The settings that decide whether a URL may be fetched. */
@@ -7,6 +8,15 @@ export interface GuardSettings {
   /** The service's own host name or address, as URLs write it; it cannot be a deliverable. */
   readonly ownHost: string;
 }
+
+/** Returns the limits on the arbiter's fetches on this installation. */
+export const guard = ({
+  baseUrl,
+  arbiterAllowedOrigins,
+}: Pick<Config, "baseUrl" | "arbiterAllowedOrigins">): GuardSettings => ({
+  allowedOrigins: arbiterAllowedOrigins,
+  ownHost: new URL(baseUrl).hostname,
+});
 
 export type TargetFault = "scheme" | "credentials" | "port" | "name" | "address" | "own_host";
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createBatchQueue } from "../../../../api/payments/settle/batching-chain.ts";
 import { type BatchLimits, createBatcher } from "../../../../api/platform/chain/batcher.ts";
-import { createWakeUp } from "../../../../api/platform/jobs/wake-up.ts";
+import { createWakeUp } from "../../../../api/platform/jobs/run-jobs.ts";
 import { noPlace } from "../../../../api/platform/relayer/places.ts";
 
 describe("Batched work", () => {
