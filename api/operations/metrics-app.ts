@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { late } from "../platform/clock.ts";
 import type { Backlog } from "../platform/metrics/meter.ts";
 import type { Observed } from "./observation-store.ts";
 import type { Probes } from "./probes.ts";
@@ -36,7 +37,7 @@ export function createMetricsApp(contentType: string, expose: () => Promise<stri
 export const createSampling =
   ({ probes, observed, backlog, now }: SampleParts) =>
   async (): Promise<readonly Sample[]> => {
-    const last = Promise.race([observed().catch(() => null), probes().late(PATIENCE_MS)]);
+    const last = Promise.race([observed().catch(() => null), late(PATIENCE_MS)]);
     const facts = last.then((one) => one?.facts ?? null);
     const status = await serviceStatus(probes(), now(), facts);
     const isThere = status.database.ok;

@@ -2,43 +2,19 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import type { LogFacts } from "../log/index.ts";
 import type { Journal, UsdcState } from "../payments/index.ts";
+import { createRecent } from "../platform/chain/batcher.ts";
 import type { ChainReader } from "../platform/chain/chain.ts";
 import type { NodeCheck } from "../platform/chain/failover.ts";
 import type { Head } from "../platform/chain/view.ts";
-import { late } from "../platform/clock.ts";
 import { bytes, releaseProblem } from "../platform/db/connection.ts";
 import type { IndexPosition } from "../platform/index/activity.ts";
 import type { JobHealth } from "../platform/jobs/job-watch.ts";
 import { MAIN_NETWORK, NETWORKS, type Network, type NetworkFacts } from "../platform/networks.ts";
 import type { Sender } from "./schemas.ts";
 
-/** The data sources of the status page and the metrics. Each method rejects if its part does not answer. */
-export interface Probes {
-  readonly networks: readonly Network[];
-  readonly settlementMode: "in-process" | "remote";
-  readonly senders: readonly Sender[];
-  database(): Promise<void>;
-  chain(network: Network): Promise<{ readonly block: number; readonly finalizedBlock: number; readonly time: bigint }>;
-  /** Returns the chain's nodes in order of preference, each with its newest block. */
-  nodes(network: Network): readonly NodeProbe[];
-  /** Returns null until the first backfill has finished. */
-  index(): Promise<IndexPosition | null>;
-  sender(sender: Sender): Promise<SenderFacts>;
-  /** Rejects if the remote facilitator is unreachable. The in-process one always is reachable. */
-  facilitator(): Promise<void>;
-  /** Returns null while unknown. */
-  usdc(network: Network): UsdcState | null;
-  payments(): Promise<{ readonly unresolved: number; readonly oldestSeconds: number | null }>;
-  log(): Promise<LogFacts>;
-  jobs(): readonly JobHealth[];
-  /** Resolves to null after `ms` milliseconds, without keeping the process alive. */
-  late(ms: number): Promise<null>;
-}
-
 export interface NodeProbe {
   /** Its position in the variable, counted from 1. */
   readonly rank: number;
-  /** Rejects if this node does not answer or is not in use. */
   readonly head: () => Promise<Head>;
 }
 
@@ -73,40 +49,49 @@ const FACILITATOR_CACHE_MS = 10_000;
 const UNMINED = `SELECT count(*)::int AS unmined, extract(epoch FROM now() - min(created_at))::int AS oldest
   FROM relay WHERE chain = $1 AND sender = $2 AND state = 'sent' AND nonce >= $3`;
 
-export const createProbes = (parts: ProbeParts): Probes => ({
-  networks: Object.keys(parts.chains) as Network[],
-  settlementMode: parts.facilitator === null ? "in-process" : "remote",
-  senders: parts.senders.map(({ role, network, address }) => ({ role, network, address })),
-  async database() {
-    await parts.pool.query("SELECT 1");
-  },
-  async chain(network) {
-    const chain = parts.chains[network];
-    const [head, finalizedBlock] = await Promise.all([chain.head(), chain.finalizedBlock()]);
-    return { block: head.number, finalizedBlock, time: head.time };
-  },
-  nodes(network) {
-    const { head, nodes } = parts.chains[network];
-    // A single node shares the head that is read anyway.
-    if (nodes.list.length === 1) return [{ rank: 1, head }];
-    return nodes.list.map(({ rank, state, client }) => ({
-      rank,
-      async head() {
-        if (state() !== "ready") throw new Error(`node ${rank} is ${state()}`);
-        const { number, timestamp } = await client.getBlock();
-        return { number: Number(number), time: timestamp };
-      },
-    }));
-  },
-  index: parts.position,
-  sender: (sender) => senderFacts(parts, sender),
-  facilitator: parts.facilitator === null ? async () => undefined : cached(() => reach(parts.facilitator ?? "")),
-  usdc: parts.usdc,
-  payments: () => parts.journal.backlog(),
-  log: parts.log,
-  jobs: parts.jobs,
-  late,
-});
+export type Probes = ReturnType<typeof createProbes>;
+
+/** Creates the data sources of the status page and the metrics. Each method rejects if its part does not answer. */
+export function createProbes(parts: ProbeParts) {
+  const { pool, chains, facilitator, usdc, journal, log, jobs } = parts;
+  const recent = createRecent<boolean>(FACILITATOR_CACHE_MS);
+  return {
+    networks: Object.keys(chains) as Network[],
+    settlementMode: facilitator === null ? ("in-process" as const) : ("remote" as const),
+    senders: parts.senders.map(({ role, network, address }): Sender => ({ role, network, address })),
+    database: async () => void (await pool.query("SELECT 1")),
+    async chain(network: Network) {
+      const chain = chains[network];
+      const [head, finalizedBlock] = await Promise.all([chain.head(), chain.finalizedBlock()]);
+      return { block: head.number, finalizedBlock, time: head.time };
+    },
+    /** Returns the chain's nodes in order of preference. The head of one that is not in use rejects. */
+    nodes(network: Network): readonly NodeProbe[] {
+      const { head, nodes } = chains[network];
+      // A single node shares the head that is read anyway.
+      if (nodes.list.length === 1) return [{ rank: 1, head }];
+      return nodes.list.map(({ rank, state, client }) => ({
+        rank,
+        async head() {
+          if (state() !== "ready") throw new Error(`node ${rank} is ${state()}`);
+          const { number, timestamp } = await client.getBlock();
+          return { number: Number(number), time: timestamp };
+        },
+      }));
+    },
+    /** Returns null until the first backfill has finished. */
+    index: parts.position,
+    sender: (sender: Sender) => senderFacts(parts, sender),
+    /** Whether the remote facilitator is reachable. The in-process one always is. */
+    facilitator: async () =>
+      facilitator === null || recent(facilitator, () => isReachable(facilitator).catch(() => false)),
+    /** Returns null while unknown. */
+    usdc,
+    payments: () => journal.backlog(),
+    log,
+    jobs,
+  };
+}
 
 async function senderFacts({ pool, chains, senders }: ProbeParts, sender: Sender): Promise<SenderFacts> {
   const { network, address } = sender;
@@ -127,22 +112,13 @@ async function senderFacts({ pool, chains, senders }: ProbeParts, sender: Sender
 }
 
 /** Every x402 facilitator lists its payment kinds at `/supported`. */
-async function reach(url: string): Promise<void> {
+async function isReachable(url: string): Promise<boolean> {
   const response = await fetch(`${url.replace(/\/$/, "")}/supported`, {
     redirect: "error",
     signal: AbortSignal.timeout(FACILITATOR_TIMEOUT_MS),
   });
   await response.body?.cancel();
-  if (response.status >= 500) throw new Error(`the facilitator returns status ${response.status}`);
-}
-
-function cached(ask: () => Promise<void>): () => Promise<void> {
-  let asked: { readonly at: number; readonly answer: Promise<void> } | null = null;
-  return () => {
-    if (asked === null || performance.now() - asked.at > FACILITATOR_CACHE_MS)
-      asked = { at: performance.now(), answer: ask() };
-    return asked.answer;
-  };
+  return response.status < 500;
 }
 
 /**

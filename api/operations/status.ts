@@ -1,4 +1,5 @@
 import { VERSION } from "../platform/about.ts";
+import { late } from "../platform/clock.ts";
 import type { IndexPosition } from "../platform/index/activity.ts";
 import type { JobHealth } from "../platform/jobs/job-watch.ts";
 import { MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
@@ -16,8 +17,7 @@ const OLD_PAYMENT_SECONDS = 600;
 /** A transaction that waits longer is not just queued behind others. */
 const OLD_TRANSACTION_SECONDS = 300;
 
-const orNull = <T>({ late }: Probes, work: Promise<T>): Promise<T | null> =>
-  Promise.race([work.catch(() => null), late(PATIENCE_MS)]);
+const orNull = <T>(work: Promise<T>): Promise<T | null> => Promise.race([work.catch(() => null), late(PATIENCE_MS)]);
 
 const secondsSince = (then: Date, now: Date): number =>
   Math.max(0, Math.round((now.getTime() - then.getTime()) / 1000));
@@ -33,7 +33,7 @@ export function recentStatus(probes: Probes, now: () => Date): () => Promise<Sta
       recent = serviceStatus(probes, now());
       void recent
         .catch(() => undefined)
-        .then(() => probes.late(RECENT_MS))
+        .then(() => late(RECENT_MS))
         .then(() => {
           recent = null;
         });
@@ -57,10 +57,7 @@ export async function chainFacts(probes: Probes, now: Date): Promise<ChainFacts>
   const [chains, senders, facilitator] = await Promise.all([
     Promise.all(probes.networks.map((network) => chainStatus(probes, network, now))),
     Promise.all(probes.senders.map((sender) => senderStatus(probes, sender))),
-    orNull(
-      probes,
-      probes.facilitator().then(() => true),
-    ),
+    orNull(probes.facilitator()),
   ]);
   return { chains, senders, isFacilitatorThere: facilitator === true };
 }
@@ -75,14 +72,11 @@ export async function serviceStatus(
   facts: Promise<ChainFacts | null> = chainFacts(probes, now),
 ): Promise<Status> {
   const [database, known, position, payments, logFacts] = await Promise.all([
-    orNull(
-      probes,
-      probes.database().then(() => true),
-    ),
+    orNull(probes.database().then(() => true)),
     facts,
-    orNull(probes, probes.index()),
-    orNull(probes, probes.payments()),
-    orNull(probes, probes.log()),
+    orNull(probes.index()),
+    orNull(probes.payments()),
+    orNull(probes.log()),
   ]);
   const { chains, senders, isFacilitatorThere } = known ?? UNKNOWN;
   const log = logStatus(logFacts, now);
@@ -151,7 +145,7 @@ function settlementOf(
 }
 
 async function senderStatus(probes: Probes, sender: Sender): Promise<SenderStatus> {
-  const found = await orNull(probes, probes.sender(sender));
+  const found = await orNull(probes.sender(sender));
   if (found === null)
     return { ...sender, ok: false, balance_wei: null, cost_wei: null, unmined: null, oldest_unmined_seconds: null };
   const { balanceWei, costWei, unmined, oldestUnminedSeconds: oldest } = found;
@@ -162,16 +156,16 @@ async function senderStatus(probes: Probes, sender: Sender): Promise<SenderStatu
 
 async function chainStatus(probes: Probes, network: Network, now: Date): Promise<ChainStatus> {
   const [seen, nodes] = await Promise.all([
-    orNull(probes, probes.chain(network)),
-    Promise.all(probes.nodes(network).map((node) => nodeStatus(probes, node, now))),
+    orNull(probes.chain(network)),
+    Promise.all(probes.nodes(network).map((node) => nodeStatus(node, now))),
   ]);
   if (seen === null) return { network, ok: false, block: null, finalized_block: null, lag_seconds: null, nodes };
   const { ok, lag_seconds } = lagOf(seen.time, now);
   return { network, ok, block: seen.block, finalized_block: seen.finalizedBlock, lag_seconds, nodes };
 }
 
-async function nodeStatus(probes: Probes, { rank, head }: NodeProbe, now: Date): Promise<ChainStatus["nodes"][number]> {
-  const seen = await orNull(probes, head());
+async function nodeStatus({ rank, head }: NodeProbe, now: Date): Promise<ChainStatus["nodes"][number]> {
+  const seen = await orNull(head());
   if (seen === null) return { rank, ok: false, block: null, lag_seconds: null };
   const { ok, lag_seconds } = lagOf(seen.time, now);
   return { rank, ok, block: seen.number, lag_seconds };

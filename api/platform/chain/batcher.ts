@@ -74,6 +74,8 @@ export interface Recent<Value> {
   known(question: string): Promise<Value> | null;
   /** Caches an answer from another source. */
   saw(question: string, answer: Value): void;
+  /** Drops the cached answer, so that the next call asks again. */
+  forget(question: string): void;
 }
 
 export function createRecent<Value>(keptMs: number): Recent<Value> {
@@ -90,7 +92,8 @@ export function createRecent<Value>(keptMs: number): Recent<Value> {
     return answer;
   };
   const saw = (question: string, answer: Value) => void asked.set(question, Promise.resolve(answer));
-  return Object.assign(recent, { known, saw });
+  const forget = (question: string) => void asked.delete(question);
+  return Object.assign(recent, { known, saw, forget });
 }
 
 const KEYS_REMEMBERED = 10_000;
