@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP } from "node:net";
+import { ipv6Groups } from "../web/addresses.ts";
 
 /** The origin of a request, as far as it can be trusted. */
 export interface Peers {
@@ -94,14 +95,7 @@ function nodeAddress(name: string): string | null {
 const forOf = (element: string): string => /(?:^|;)\s*for=([^;]*)/i.exec(element)?.[1] ?? "";
 
 /** Returns the /64 network: the first four of the eight groups. */
-function networkOf(address: string): string {
-  const [head = "", tail] = address.split("%")[0]?.split("::") ?? [];
-  const left = head === "" ? [] : head.split(":");
-  const right = tail === undefined || tail === "" ? [] : tail.split(":");
-  const zeros = Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => "0");
-  const groups = [...left, ...zeros, ...right].slice(0, 4);
-  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
-}
+const networkOf = (address: string): string => `${ipv6Groups(address.replace(/%.*$/, "")).slice(0, 4).join(":")}::/64`;
 
 const current = new AsyncLocalStorage<string>();
 

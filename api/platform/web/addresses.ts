@@ -1,74 +1,23 @@
+import { BlockList, isIP, isIPv4 } from "node:net";
+
 export type AddressClass = "public" | "loopback" | "special";
 
-/** An address as a number, with its length in bits. */
-interface Parsed {
-  readonly bits: 32 | 128;
-  readonly value: bigint;
-}
+const listOf = (ranges: readonly string[]): BlockList => {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = "", length] = range.split("/");
+    list.addSubnet(address, Number(length), familyOf(address));
+  }
+  return list;
+};
 
-/**
- * Parses an IPv4 address in its canonical form: four decimal numbers without leading zeros (RFC 6943, section 3.1.1).
- */
-function parseIpv4(text: string): bigint | null {
-  const parts = text.split(".");
-  const isByte = (part: string) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256;
-  if (parts.length !== 4 || !parts.every(isByte)) return null;
-  return parts.reduce((value, part) => value * 256n + BigInt(part), 0n);
-}
-
-/**
- * Returns the 16-bit groups of a part of an IPv6 address, in which a trailing dotted quad counts as two. Null if it is
- * not valid.
- */
-function groupsOf(text: string): bigint[] | null {
-  if (text === "") return [];
-  const parts = text.split(":");
-  const quad = parts.at(-1)?.includes(".") ? parseIpv4(parts.pop() ?? "") : undefined;
-  if (quad === null || !parts.every((part) => /^[0-9a-f]{1,4}$/i.test(part))) return null;
-  return [...parts.map((part) => BigInt(`0x${part}`)), ...(quad === undefined ? [] : [quad >> 16n, quad & 0xffffn])];
-}
-
-/** Parses an IPv6 address in any form of RFC 4291, section 2.2, but without a zone (`%eth0`). */
-function parseIpv6(text: string): bigint | null {
-  const halves = text.split("::");
-  const head = groupsOf(halves[0] ?? "");
-  const tail = groupsOf(halves[1] ?? "");
-  if (halves.length > 2 || head === null || tail === null) return null;
-  // A dotted quad ends an address, so it cannot precede `::`.
-  if (halves.length === 2 && halves[0]?.includes(".")) return null;
-  const missing = 8 - head.length - tail.length;
-  if (halves.length === 2 ? missing < 1 : missing !== 0) return null;
-  const groups = [...head, ...Array<bigint>(missing).fill(0n), ...tail];
-  return groups.reduce((value, group) => (value << 16n) | group, 0n);
-}
-
-function parse(text: string): Parsed | null {
-  const four = parseIpv4(text);
-  if (four !== null) return { bits: 32, value: four };
-  const six = text.includes(":") ? parseIpv6(text) : null;
-  return six === null ? null : { bits: 128, value: six };
-}
-
-/** Parses `10.0.0.0/8` into the numbers that `inside` compares. */
-function range(cidr: string): Parsed & { readonly length: number } {
-  const [address = "", length = ""] = cidr.split("/");
-  const parsed = parse(address);
-  if (parsed === null) throw new Error(`not a range of addresses: ${cidr}`);
-  return { ...parsed, length: Number(length) };
-}
-
-type AddressRange = ReturnType<typeof range>;
-
-function inside({ bits, value }: Parsed, { length, ...prefix }: AddressRange): boolean {
-  const shift = BigInt(bits - length);
-  return bits === prefix.bits && value >> shift === prefix.value >> shift;
-}
+const familyOf = (address: string) => (isIPv4(address) ? "ipv4" : "ipv6");
 
 /**
  * Every block of the IANA IPv4 Special-Purpose Address Registry (RFC 6890), including the globally reachable ones;
  * multicast (RFC 5771); and Azure's platform address, which every machine there can reach.
  */
-const SPECIAL_IPV4 = [
+const SPECIAL_IPV4 = listOf([
   "0.0.0.0/8",
   "10.0.0.0/8",
   "100.64.0.0/10",
@@ -88,36 +37,50 @@ const SPECIAL_IPV4 = [
   "224.0.0.0/4",
   "240.0.0.0/4",
   "168.63.129.16/32",
-].map(range);
+]);
 
 /** Global unicast (RFC 4291, section 2.4); excludes mapped, NAT64, unique local, link-local and multicast addresses. */
-const GLOBAL_IPV6 = range("2000::/3");
+const GLOBAL_IPV6 = listOf(["2000::/3"]);
 
 /**
  * The exclusions from 2000::/3 in the IANA IPv6 Special-Purpose Address Registry. 2001::/23 covers Teredo and ORCHID.
  */
-const SPECIAL_IPV6 = ["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"].map(range);
+const SPECIAL_IPV6 = listOf(["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"]);
 
-const LOOPBACK = ["127.0.0.0/8", "::1/128"].map(range);
+const LOOPBACK_IPV4 = listOf(["127.0.0.0/8"]);
+const LOOPBACK_IPV6 = listOf(["::1/128"]);
+
+/** Returns the eight groups of an IPv6 address without a zone, each in lower-case hex without leading zeros. */
+export function ipv6Groups(address: string): readonly string[] {
+  // URLs have one spelling of an address, without a dotted quad.
+  const [head = "", tail = ""] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
+  const groupsOf = (part: string) => (part === "" ? [] : part.split(":"));
+  const [left, right] = [groupsOf(head), groupsOf(tail)];
+  return [...left, ...Array<string>(8 - left.length - right.length).fill("0"), ...right];
+}
 
 /** An ISATAP interface identifier (RFC 5214, section 6.1) tunnels to the IPv4 address in its last 32 bits. */
-const isIsatap = ({ bits, value }: Parsed): boolean => bits === 128 && ((value >> 32n) & 0xfdffffffn) === 0x5efen;
+const isIsatap = (address: string): boolean => /^(0|200):5efe$/.test(ipv6Groups(address).slice(4, 6).join(":"));
 
-/** Whether the text is an IP address, without brackets. */
-export const isAddress = (text: string): boolean => parse(text) !== null;
+/** Whether the text is an IP address, without brackets or a zone. */
+export const isAddress = (text: string): boolean => isIP(text) !== 0 && !text.includes("%");
 
 /** Classifies an address by its destination. Text that is not an address is `special`, so that it is refused. */
 export function addressClass(text: string): AddressClass {
-  const address = parse(text);
-  if (address === null) return "special";
-  if (LOOPBACK.some((block) => inside(address, block))) return "loopback";
-  if (address.bits === 32) return SPECIAL_IPV4.some((block) => inside(address, block)) ? "special" : "public";
-  const isGlobal = inside(address, GLOBAL_IPV6) && !SPECIAL_IPV6.some((block) => inside(address, block));
-  return isGlobal && !isIsatap(address) ? "public" : "special";
+  if (!isAddress(text)) return "special";
+  if (isIPv4(text)) {
+    if (LOOPBACK_IPV4.check(text)) return "loopback";
+    return SPECIAL_IPV4.check(text) ? "special" : "public";
+  }
+  if (LOOPBACK_IPV6.check(text, "ipv6")) return "loopback";
+  const isGlobal = GLOBAL_IPV6.check(text, "ipv6") && !SPECIAL_IPV6.check(text, "ipv6");
+  return isGlobal && !isIsatap(text) ? "public" : "special";
 }
 
 /** Whether two texts are the same address, in any notation. */
 export function sameAddress(one: string, other: string): boolean {
-  const [a, b] = [parse(one), parse(other)];
-  return a !== null && b !== null && a.bits === b.bits && a.value === b.value;
+  if (!isAddress(one) || !isAddress(other) || familyOf(one) !== familyOf(other)) return false;
+  const list = new BlockList();
+  list.addAddress(one, familyOf(one));
+  return list.check(other, familyOf(other));
 }
