@@ -1,4 +1,5 @@
 import pg from "pg";
+import { createRecent } from "../chain/batcher.ts";
 import type { Address } from "../wallet.ts";
 import {
   createLagCheck,
@@ -92,7 +93,8 @@ export function createActivityIndex(
   const views = pg.escapeIdentifier(viewsSchema);
   const read = createReader(pool, log);
   const isCurrent = createLagCheck(maxLagMs, log);
-  const reach = cachedFor(REACH_CACHE_MS, () => readReach(read, viewsSchema));
+  const recent = createRecent<Reach | null>(REACH_CACHE_MS);
+  const reach = () => recent(viewsSchema, () => readReach(read, viewsSchema));
   const current = async (now: Date) => {
     const reached = await reach();
     return reached !== null && isCurrent(reached.position.timestamp, now) ? reached : null;
@@ -137,15 +139,6 @@ async function readReach(read: Read, viewsSchema: string): Promise<Reach | null>
   if (row === undefined) return null;
   const { scope, first_block: firstBlock, block, at } = row;
   return { scope, firstBlock, position: { block, timestamp: new Date(at * 1000) } };
-}
-
-/** Shares one reading among all callers within this time. */
-function cachedFor<T>(ms: number, make: () => Promise<T>): () => Promise<T> {
-  let made: { readonly at: number; readonly value: Promise<T> } | null = null;
-  return () => {
-    if (made === null || performance.now() - made.at >= ms) made = { at: performance.now(), value: make() };
-    return made.value;
-  };
 }
 
 const activityQuery = (views: string): string => `

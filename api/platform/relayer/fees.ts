@@ -1,5 +1,7 @@
 import { BaseError, ContractFunctionZeroDataError, type PublicClient, parseAbi } from "viem";
+import { createRecent } from "../chain/batcher.ts";
 import { forReading, type NodesClient } from "../chain/failover.ts";
+import { larger, smaller } from "../chain/logs.ts";
 import { READINGS } from "../chain/nodes.ts";
 import type { Address } from "../wallet.ts";
 import type { Sender } from "./sender.ts";
@@ -36,8 +38,6 @@ export const PATIENT_FEE = 2n * GWEI;
 /** A tip is at most half of the base fee, within these bounds. Base's nodes suggest a fifth on a quiet day. */
 const TIP = { always: GWEI / 200n, most: 3n * GWEI };
 
-const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
-const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 const middle = (values: readonly bigint[]): bigint =>
   values.toSorted((a, b) => (a < b ? -1 : Number(a > b)))[values.length >> 1] ?? 0n;
 
@@ -107,19 +107,9 @@ const COST_CACHE_MS = 30_000;
  * charges for it.
  */
 export function readCost({ client, conditions }: Pick<Sender, "client" | "conditions">): () => Promise<bigint> {
-  let cached: { readonly at: number; readonly fee: Promise<bigint> } | null = null;
-  const dataFee = () => {
-    if (cached === null || performance.now() - cached.at > COST_CACHE_MS) {
-      const entry = { at: performance.now(), fee: askDataFee(client) };
-      cached = entry;
-      entry.fee.catch(() => {
-        if (cached === entry) cached = null;
-      });
-    }
-    return cached.fee;
-  };
+  const recent = createRecent<bigint>(COST_CACHE_MS);
   return async () => {
-    const [{ market }, fee] = await Promise.all([conditions(), dataFee()]);
+    const [{ market }, fee] = await Promise.all([conditions(), recent("data", () => askDataFee(client))]);
     return TYPICAL_GAS * (market.baseFee + market.tip) + fee;
   };
 }
@@ -172,22 +162,9 @@ export interface ReadConditions {
  * sent.
  */
 export function readConditions(client: NodesClient, address: Address): ReadConditions {
-  let cached: { readonly at: number; readonly conditions: Promise<Conditions> } | null = null;
-  const read = () => {
-    if (cached !== null && performance.now() - cached.at < CONDITIONS_CACHE_MS) return cached.conditions;
-    const conditions = ask(client, address);
-    const entry = { at: performance.now(), conditions };
-    cached = entry;
-    conditions.catch(() => {
-      if (cached === entry) cached = null;
-    });
-    return conditions;
-  };
-  return Object.assign(read, {
-    forget: () => {
-      cached = null;
-    },
-  });
+  const recent = createRecent<Conditions>(CONDITIONS_CACHE_MS);
+  const read = () => recent(address, () => ask(client, address));
+  return Object.assign(read, { forget: () => recent.forget(address) });
 }
 
 async function ask(client: NodesClient, address: Address): Promise<Conditions> {
