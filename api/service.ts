@@ -11,12 +11,8 @@ import { createEscrow, openContracts } from "./escrow/index.ts";
 import { createTransparencyLog } from "./log/index.ts";
 import { createOperations } from "./operations/index.ts";
 import { createPayments } from "./payments/index.ts";
-import { elapsedMs } from "./platform/clock.ts";
 import type { Config } from "./platform/config/config.ts";
-import { isAway } from "./platform/db/connection.ts";
-import { addRequestCounts } from "./platform/db/request-counts.ts";
 import { createApp } from "./platform/http/app.ts";
-import { inRequest } from "./platform/http/peers.ts";
 import type { Listed } from "./platform/http/route.ts";
 import { MAIN_NETWORK } from "./platform/networks.ts";
 import { createPlatform, type PlatformParts } from "./platform/platform.ts";
@@ -128,12 +124,11 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
     "jobs" in one ? one.jobs : one,
   );
   const app = createApp({
-    ...{ routes, handlerOf, isAway, inRequest, elapsedMs, peers, meter },
+    ...{ routes, handlerOf, pool, peers, meter },
     renderProblem: (problem, sold) => renderProblem(problem, sold, baseUrl),
     log: logger,
     accessLog: access,
     rateLimitPerMinute: config.rateLimitPerMinute,
-    shareCounts: (added) => addRequestCounts(pool, added),
   });
   const { probes, observed, watch } = operations;
   return {

@@ -1,14 +1,18 @@
-import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
+import type pg from "pg";
+import type { Logger } from "pino";
+import { elapsedMs } from "../clock.ts";
+import { isAway } from "../db/connection.ts";
 import type { Meter } from "../metrics/meter.ts";
 import { POLICY_BESIDE_TERMS, page, pageWith, wantsHtml } from "../page/page.ts";
 import { FAILED, type TracedSpan, traced } from "../telemetry/tracing.ts";
 import { EVERY_ANSWER, PROBLEMS, Problem, problemBody, problemOf } from "./errors.ts";
-import { createRateLimit, LIMIT_SECONDS, type RateLimitParts } from "./rate-limit.ts";
-import { type Clients, checkQuery, clientOf, refuseDeclaredLength } from "./request.ts";
+import { inRequest, type Peers } from "./peers.ts";
+import { createRateLimit, LIMIT_SECONDS } from "./rate-limit.ts";
+import { checkQuery, clientOf, refuseDeclaredLength } from "./request.ts";
 import {
   isPaid,
   isQuoted,
@@ -19,16 +23,6 @@ import {
   type Route,
   suffixOf,
 } from "./route.ts";
-
-export interface AppLog {
-  warn(facts: object, message: string): void;
-  error(facts: object, message: string): void;
-}
-
-export interface AccessLog {
-  debug(facts: object, message: string): void;
-  info(facts: object, message: string): void;
-}
 
 /** The page of a problem or of a 402, which is not a problem. */
 type PageOfProblem = Omit<ReturnType<typeof problemBody>, "code" | "type" | "status" | "title"> & {
@@ -47,21 +41,12 @@ export interface AppParts {
   readonly renderProblem: (problem: PageOfProblem, sold: PaidRoute | null) => string;
   /** Requests per minute per client address; 0 for no limit. */
   readonly rateLimitPerMinute: number;
-  /** Counts the requests of busy clients in all processes. */
-  readonly shareCounts: RateLimitParts["share"];
-  readonly peers: Clients & {
-    /** A trusted id to adopt; null if there is none. */
-    requestIdOf(incoming: IncomingMessage): string | null;
-  };
-  /** Handles a request so that its log lines contain its id. */
-  readonly inRequest: (id: string, handle: () => Promise<void>) => Promise<void>;
-  readonly log: AppLog;
-  /** Whether an error means that a dependency is currently unreachable. */
-  readonly isAway: (error: unknown) => boolean;
+  /** Has the counts of busy clients in all processes. */
+  readonly pool: pg.Pool;
+  readonly peers: Peers;
+  readonly log: Pick<Logger, "warn" | "error">;
   /** Receives one line per request; lines may be lost if the process is killed. */
-  readonly accessLog: AccessLog;
-  /** Milliseconds since an arbitrary moment; never runs backwards. */
-  readonly elapsedMs: () => number;
+  readonly accessLog: Pick<Logger, "debug" | "info">;
   /** Null if metrics are off. */
   readonly meter: Pick<Meter, "request"> | null;
 }
@@ -94,7 +79,7 @@ export function createApp(parts: AppParts): Hono<Env> {
     answer(c, new Problem("not_found", { detail: `Nothing exists at ${c.req.path.slice(0, 200)}.` })),
   );
   app.onError((error, c) => {
-    const problem = problemOf(error, parts.isAway);
+    const problem = problemOf(error, isAway);
     const facts = { err: error, request_id: c.get("requestId") };
     if (problem.code === "internal_error") parts.log.error(facts, "a request failed");
     else if (problem !== error) parts.log.warn(facts, "a request found a part of the service away");
@@ -246,7 +231,7 @@ function setHeader(c: Context<Env>, name: string, value: string): void {
  * Gives every request an id, the common headers, and one log line without headers, query, or body. Successful reads are
  * logged at debug level only.
  */
-function everyRequest({ accessLog: log, meter, peers, inRequest, elapsedMs }: AppParts) {
+function everyRequest({ accessLog: log, meter, peers }: AppParts) {
   return async (c: Context<Env>, next: () => Promise<void>): Promise<void> => {
     const start = elapsedMs();
     const { incoming } = c.env ?? {};
@@ -298,8 +283,8 @@ function lengthLimit(limits: ReadonlyMap<string, number>) {
 }
 
 /** The headers of draft-ietf-httpapi-ratelimit-headers: the policy and the remaining quota. */
-function rateLimit({ rateLimitPerMinute, shareCounts, peers }: AppParts) {
-  const use = createRateLimit({ most: rateLimitPerMinute, share: shareCounts });
+function rateLimit({ rateLimitPerMinute, pool, peers }: AppParts) {
+  const use = createRateLimit(pool, rateLimitPerMinute);
   const policy = `"address";q=${rateLimitPerMinute};w=${LIMIT_SECONDS}`;
   return async (c: Context<Env>, next: () => Promise<void>): Promise<void> => {
     const { left, seconds, isOver } = await use(clientOf(c, peers));

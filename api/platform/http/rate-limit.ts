@@ -1,5 +1,7 @@
 import { LRUCache } from "lru-cache";
+import type pg from "pg";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
+import { named } from "../db/connection.ts";
 
 export const LIMIT_SECONDS = 60;
 
@@ -7,18 +9,28 @@ export const LIMIT_SECONDS = 60;
 const SHARED_PART = 40;
 const MOST_CLIENTS = 50_000;
 
+/** In the order of the key, so that two processes never deadlock. */
+const ADD = `INSERT INTO request_count AS c (client, used, until)
+    SELECT client, used, now() + interval '1 minute' FROM unnest($1::text[], $2::int[]) AS u (client, used) ORDER BY client
+  ON CONFLICT (client) DO UPDATE SET used = excluded.used + CASE WHEN c.until > now() THEN c.used ELSE 0 END,
+    until = CASE WHEN c.until > now() THEN c.until ELSE excluded.until END
+  RETURNING client, used, extract(epoch FROM until - now())::float8 AS seconds`;
+
 /** A client's use of its minute, in all processes. */
 interface SharedCount {
   readonly client: string;
   readonly used: number;
+  /** Until its minute ends, by the clock of the database, because the clocks of processes differ. */
   readonly seconds: number;
 }
 
-export interface RateLimitParts {
-  /** The requests per minute allowed for each client. */
-  readonly most: number;
-  /** Adds requests to the shared counts, and returns the totals. */
-  readonly share: (added: readonly (readonly [client: string, requests: number])[]) => Promise<readonly SharedCount[]>;
+/** Adds requests to their clients' minutes, each client once. Returns the totals. */
+async function share(
+  pool: pg.Pool,
+  added: readonly (readonly [client: string, requests: number])[],
+): Promise<readonly SharedCount[]> {
+  const values = [added.map(([client]) => client), added.map(([, requests]) => requests)];
+  return (await pool.query<SharedCount>(named(ADD, values))).rows;
 }
 
 export interface Used {
@@ -33,8 +45,9 @@ export interface Used {
  * requests of a client, they are added to the shared count, and its total replaces the local one. While the shared
  * count is unreachable, each process counts alone. The library's store for PostgreSQL would write a row for each
  * request, and uses the process's clock.
+ * @param most the requests per minute allowed for each client
  */
-export function createRateLimit({ most, share }: RateLimitParts): (client: string) => Promise<Used> {
+export function createRateLimit(pool: pg.Pool, most: number): (client: string) => Promise<Used> {
   const limiter = new RateLimiterMemory({ points: most, duration: LIMIT_SECONDS });
   const chunk = Math.max(1, Math.floor(most / SHARED_PART));
   const unshared = new LRUCache<string, number>({ max: MOST_CLIENTS, ttl: LIMIT_SECONDS * 1_000 });
@@ -46,7 +59,7 @@ export function createRateLimit({ most, share }: RateLimitParts): (client: strin
     while (waiting.size > 0) {
       const added = [...waiting];
       waiting.clear();
-      for (const { client, used, seconds } of await share(added).catch(() => [])) {
+      for (const { client, used, seconds } of await share(pool, added).catch(() => [])) {
         const since = (waiting.get(client) ?? 0) + (unshared.get(client) ?? 0);
         await limiter.set(client, used + since, Math.max(1, Math.ceil(seconds)));
       }
