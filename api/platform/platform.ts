@@ -6,8 +6,11 @@ import { createSeal } from "./db/seal.ts";
 import { createPeers } from "./http/peers.ts";
 import type { Meter } from "./metrics/meter.ts";
 import { eachNetwork } from "./networks.ts";
-import { createServiceKeys } from "./signing/service-keys.ts";
-import type { Platform } from "./slice.ts";
+import { didWeb, keyUrl } from "./signing/did.ts";
+import { createSigner } from "./signing/document.ts";
+import { compactJws, flattenedJws } from "./signing/jws.ts";
+import { publicKeys, signingKey } from "./signing/keys.ts";
+import type { Platform, ServiceKeys } from "./slice.ts";
 
 export interface PlatformParts {
   readonly log: Logger;
@@ -35,5 +38,20 @@ export async function createPlatform(
     meter,
     now,
     isReady,
+  };
+}
+
+async function createServiceKeys({
+  baseUrl,
+  signingKey: secret,
+  retiredSigningKeys,
+}: Pick<Config, "baseUrl" | "signingKey" | "retiredSigningKeys">): Promise<ServiceKeys> {
+  const key = await signingKey(secret);
+  const did = didWeb(baseUrl);
+  return {
+    signer: createSigner(key, did),
+    signJws: flattenedJws(key, { typ: "JOSE", jku: `${baseUrl}/.well-known/jwks.json` }),
+    signCompact: compactJws(key, keyUrl(did, key.publicJwk)),
+    published: await publicKeys(key.publicJwk, retiredSigningKeys),
   };
 }

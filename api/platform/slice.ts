@@ -6,7 +6,9 @@ import type { Peers } from "./http/peers.ts";
 import type { Listed, Route, Tag } from "./http/route.ts";
 import type { Meter } from "./metrics/meter.ts";
 import type { Network } from "./networks.ts";
-import type { ServiceKeys } from "./signing/service-keys.ts";
+import type { Signer } from "./signing/document.ts";
+import type { compactJws, FlattenedJws } from "./signing/jws.ts";
+import type { PublicJwk } from "./signing/keys.ts";
 
 /** The shared foundation of all slices. */
 export interface Platform {
@@ -21,6 +23,15 @@ export interface Platform {
   readonly now: () => Date;
   /** Whether new requests should be sent to this process. */
   readonly isReady: () => boolean;
+}
+
+/** The signers that use the service's own key. */
+export interface ServiceKeys {
+  readonly signer: Signer;
+  readonly signJws: (payload: string) => Promise<FlattenedJws>;
+  readonly signCompact: ReturnType<typeof compactJws>;
+  /** The published keys, the current one first, then the retired ones. */
+  readonly published: readonly PublicJwk[];
 }
 
 /** Recurring work of a slice. A process runs it once at a time. */
