@@ -1,15 +1,14 @@
 import { accountOf } from "../chain/accounts.ts";
 import type { AccountKey } from "../chain/remote-signer.ts";
-import type { Address, Hex } from "../wallet.ts";
+import type { Hex } from "../wallet.ts";
+import type { Variables } from "./config.ts";
 
 /** The accounts that sign on the chain, as prefixes of their variables' names. */
 export const ACCOUNTS = ["FACILITATOR", "ARBITER", "EXAM"] as const;
 export type Account = (typeof ACCOUNTS)[number];
 
 /** The variables for their keys. Each key is given here, or is at the remote signer. */
-export type GivenKeys = {
-  readonly [Name in `${Account}_PRIVATE_KEY` | `${Account}_ADDRESS`]?: string | undefined;
-} & { readonly SIGNER_URL?: readonly string[] | undefined };
+export type GivenKeys = Pick<Variables, `${Account}_PRIVATE_KEY` | `${Account}_ADDRESS` | "SIGNER_URL">;
 
 export const keyVariable = (name: Account) => `${name}_PRIVATE_KEY` as const;
 export const addressVariable = (name: Account) => `${name}_ADDRESS` as const;
@@ -18,7 +17,7 @@ export const addressVariable = (name: Account) => `${name}_ADDRESS` as const;
 export function accountKeyOf(name: Account, given: GivenKeys): AccountKey | null {
   const { [keyVariable(name)]: key, [addressVariable(name)]: address, SIGNER_URL: signerUrls } = given;
   if (key !== undefined) return key as Hex;
-  return address === undefined || signerUrls === undefined ? null : { address: address as Address, signerUrls };
+  return address === undefined || signerUrls === undefined ? null : { address, signerUrls };
 }
 
 /** Returns the variable that gives the account, and its address in lower case; null if it is not given. */

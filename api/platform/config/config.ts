@@ -161,6 +161,9 @@ const ENVIRONMENT = z.object({
   LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
 });
 
+/** The accepted values of the variables. */
+export type Variables = z.infer<typeof ENVIRONMENT>;
+
 export interface Config {
   readonly port: number;
   /** The address to listen on; `localhost` means both loopbacks, undefined means every address. */

@@ -82,11 +82,7 @@ export interface LogSettings {
   readonly anchorSeconds: number | null;
 }
 
-interface Given {
-  readonly LOG_WITNESSES: readonly Witness[];
-  readonly LOG_QUORUM?: number | undefined;
-  readonly LOG_WITNESS_WAIT: number;
-}
+type Given = z.infer<z.ZodObject<typeof LOG_VARIABLES>>;
 
 /** More than half of the witnesses, unless set otherwise. */
 const witnessPolicy = ({ LOG_WITNESSES: witnesses, LOG_QUORUM, LOG_WITNESS_WAIT }: Given): WitnessPolicy => ({
@@ -95,15 +91,7 @@ const witnessPolicy = ({ LOG_WITNESSES: witnesses, LOG_QUORUM, LOG_WITNESS_WAIT 
   waitMs: LOG_WITNESS_WAIT * 1_000,
 });
 
-export const logSettings = (
-  given: Given & {
-    readonly LOG_KEY?: string | undefined;
-    readonly SIGNING_KEY: string;
-    readonly LOG_GENERATION: number;
-    readonly LOG_ORIGIN?: string | undefined;
-    readonly LOG_ANCHOR_SECONDS?: number | undefined;
-  },
-): LogSettings => ({
+export const logSettings = (given: Given & { readonly SIGNING_KEY: string }): LogSettings => ({
   key: logKey(given),
   generation: given.LOG_GENERATION,
   origin: given.LOG_ORIGIN ?? null,

@@ -2,21 +2,9 @@ import { bytesToHex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
 import { NETWORKS } from "../networks.ts";
 import type { Hex } from "../wallet.ts";
-import { ACCOUNTS, addressVariable, type GivenKeys, givenAccount, keyVariable } from "./account-keys.ts";
+import { ACCOUNTS, addressVariable, givenAccount, keyVariable } from "./account-keys.ts";
+import type { Variables } from "./config.ts";
 import { isLoopback } from "./values.ts";
-
-/** The accepted variables that give the service its keys and addresses. */
-export interface Roles extends GivenKeys {
-  readonly BASE_URL?: string | undefined;
-  readonly HOST?: string | undefined;
-  readonly PAY_TO_ADDRESS: string;
-  readonly SIGNING_KEY: string;
-  readonly LOG_KEY?: string | undefined;
-  readonly SEALING_KEY: string;
-  readonly DECOY_SEED: string;
-  readonly ESCROW_ADDRESSES: readonly Hex[];
-  readonly EVALUATOR_ADDRESS?: string | undefined;
-}
 
 const KEYS = ACCOUNTS.map(keyVariable);
 const SECRETS = ["SIGNING_KEY", "LOG_KEY", "SEALING_KEY", "DECOY_SEED"] as const;
@@ -26,7 +14,7 @@ const SECRETS = ["SIGNING_KEY", "LOG_KEY", "SEALING_KEY", "DECOY_SEED"] as const
  * roles, a key that anyone can look up, or a missing public address. There is one line for each, named after the
  * variable, and no secret is repeated.
  */
-export function roleProblems(env: Roles): readonly string[] {
+export function roleProblems(env: Variables): readonly string[] {
   return [
     ...(env.BASE_URL === undefined && !isLoopback(env.HOST) ? [NO_ORIGIN] : []),
     ...receiverProblems(env),
@@ -36,9 +24,9 @@ export function roleProblems(env: Roles): readonly string[] {
 }
 
 /** Whether only programs on this machine can reach the service under its published address. */
-const isLocal = ({ BASE_URL }: Roles): boolean => BASE_URL === undefined || isLoopback(new URL(BASE_URL).hostname);
+const isLocal = ({ BASE_URL }: Variables): boolean => BASE_URL === undefined || isLoopback(new URL(BASE_URL).hostname);
 
-function receiverProblems(env: Roles): readonly string[] {
+function receiverProblems(env: Variables): readonly string[] {
   const receiver = env.PAY_TO_ADDRESS.toLowerCase();
   const contracts = [
     ...Object.values(NETWORKS).map(({ usdc, name }) => [usdc.address, `the USDC contract on ${name}`] as const),
@@ -56,7 +44,7 @@ function receiverProblems(env: Roles): readonly string[] {
 }
 
 /** Checks that roles do not share a key, so that a stolen key gives away one role only. */
-function sharedKeyProblems(env: Roles): readonly string[] {
+function sharedKeyProblems(env: Variables): readonly string[] {
   const seen = new Map<string, string>();
   const problems: string[] = [];
   const note = (name: string, identity: string, kind: "key" | "account"): void => {
@@ -75,7 +63,7 @@ function sharedKeyProblems(env: Roles): readonly string[] {
   return problems;
 }
 
-function publishedKeyProblems(env: Roles): readonly string[] {
+function publishedKeyProblems(env: Variables): readonly string[] {
   const keys = [...KEYS, ...SECRETS].filter((name) => isPublishedKey(hexOf(env[name])));
   const addresses = [...ACCOUNTS.map(addressVariable), "PAY_TO_ADDRESS" as const];
   return [
