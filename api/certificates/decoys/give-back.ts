@@ -1,6 +1,6 @@
 import { resourceOf, type Settler } from "../../payments/index.ts";
-import type { FinalHead, UsdcTransfers } from "../../platform/chain/usdc.ts";
-import type { Authorization } from "../../platform/chain/view.ts";
+import type { UsdcReader } from "../../platform/chain/usdc.ts";
+import type { Authorization, Head } from "../../platform/chain/view.ts";
 import type { Network } from "../../platform/networks.ts";
 import type { Hex } from "../../platform/wallet.ts";
 import { entriesOf, LEAST_REFUND, REFUNDS_A_DAY, refundOf, WATCHED_DAYS, ZERO_ADDRESS } from "./refund.ts";
@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 
 export interface ReadParts {
   readonly decoys: DecoyStore;
-  readonly usdc: UsdcTransfers;
+  readonly usdc: UsdcReader;
   readonly now: () => Date;
   readonly log: { error(facts: object, message: string): void };
 }
@@ -25,7 +25,7 @@ export interface ReadParts {
 /**
  * Updates the books of all decoys up to a final block. Returns false if there is more to read than fits in one pass.
  */
-async function readTransfers(parts: ReadParts, next: number, final: FinalHead): Promise<boolean> {
+async function readTransfers(parts: ReadParts, next: number, final: Head): Promise<boolean> {
   const { decoys, usdc, now } = parts;
   // A session is stored before its address is shown, so any transfer in a block known by now went to one of these.
   const watched = await decoys.watched(new Date(now().getTime() - WATCHED_DAYS * DAY_MS));
@@ -53,7 +53,7 @@ const MINTED = "USDC was minted to a decoy address, so there is no sender to ret
  * Returns the block to read from: a little before the position, and no earlier than the first of these addresses could
  * be known.
  */
-function firstBlock(next: number, watched: readonly DecoyOf[], final: FinalHead): number {
+function firstBlock(next: number, watched: readonly DecoyOf[], final: Head): number {
   const known = watched.flatMap(({ fromBlock }) => fromBlock ?? []);
   const first = known.reduce((least, block) => Math.min(least, block), final.number);
   return Math.max(Math.max(next, first) - OVERLAP, 0);
@@ -94,7 +94,7 @@ export function createDecoyRefunds(parts: DecoyParts) {
 }
 
 /** A failed refund does not stop the others. */
-async function refund(parts: DecoyParts, debt: Debt, final: FinalHead): Promise<boolean> {
+async function refund(parts: DecoyParts, debt: Debt, final: Head): Promise<boolean> {
   const obstacle = await submit(parts, debt, final).catch((error: unknown) => error);
   if (obstacle === null) return true;
   const { session, decoy, sender, attempts } = debt;
@@ -109,7 +109,7 @@ const WAITS = "USDC at a decoy address is not sent back yet; it will be tried ag
 const STUCK = "USDC at a decoy address still cannot be sent back; it will be tried again";
 
 /** Returns null once the refund was submitted, or why it was not. */
-async function submit(parts: DecoyParts, debt: Debt, final: FinalHead): Promise<string | null> {
+async function submit(parts: DecoyParts, debt: Debt, final: Head): Promise<string | null> {
   const { decoys, signer, settler, network, baseUrl, now, log } = parts;
   const refund = refundOf(debt, BigInt(Math.floor(now().getTime() / 1000)), final);
   if (refund === null) return "the last refund has nearly expired, and may still settle";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import type { FinalHead, Transfer } from "../../platform/chain/usdc.ts";
-import type { Authorization } from "../../platform/chain/view.ts";
+import type { Transfer } from "../../platform/chain/usdc.ts";
+import type { Authorization, Head } from "../../platform/chain/view.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import { SESSION_PRICES } from "../kinds/kind.ts";
 import type { Debt, DecoyOf, Entry } from "./store.ts";
@@ -38,7 +38,7 @@ export interface Refund {
  * Returns the refund of a debt: the pending one while it can still settle, otherwise all that is owed. Null if it is
  * too late for the pending one and too early for another. `now` is in Unix seconds.
  */
-export function refundOf(debt: Debt, now: bigint, final: FinalHead): Refund | null {
+export function refundOf(debt: Debt, now: bigint, final: Head): Refund | null {
   const { pending, received, returned } = debt;
   const isDead = pending === null || final.time >= pending.validBefore;
   if (!isDead && now + MARGIN_SECONDS > pending.validBefore) return null;

@@ -94,7 +94,7 @@ export function createProofs({ proofs, certificates, usdc, log }: ProofParts): P
   return {
     async publishDue() {
       // A final block is past the window, so no reorganization can revive the signature.
-      const due = await proofs.due(await usdc.finalTime(), BATCH);
+      const due = await proofs.due((await usdc.finalHead()).time, BATCH);
       if (due.length === 0) return 0;
       const used = await usdc.areUsed(due.map(({ payment }) => payment));
       let published = 0;
@@ -102,7 +102,7 @@ export function createProofs({ proofs, certificates, usdc, log }: ProofParts): P
       return published;
     },
     async watch() {
-      const live = await proofs.live(await usdc.finalTime(), BATCH);
+      const live = await proofs.live((await usdc.finalHead()).time, BATCH);
       const used = live.length === 0 ? [] : await usdc.areUsed(live.map(({ payment }) => payment));
       for (const [index, { certificate, payment }] of live.entries()) {
         if (!used[index] || alerted.has(certificate)) continue;

@@ -170,9 +170,7 @@ const HEAD_CACHE_MS = 500;
 /** The most calls for one look at a payment, whatever its age. */
 const CALLS_A_LOOK = 4;
 
-export interface ChainReader
-  extends Omit<Chain, "verifyContractSignature">,
-    Pick<ContractSignatures, "verifyContractSignature" | "verifyWrappedSignature"> {
+export interface ChainReader extends Chain, Pick<ContractSignatures, "verifyWrappedSignature"> {
   readonly client: NodesClient;
   readonly nodes: RpcNodes;
   readonly logs: LogReader;

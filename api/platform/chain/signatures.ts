@@ -70,9 +70,11 @@ interface Reading {
   readonly block?: number | null;
 }
 
+/** Rejects some requests of clients that make too many. */
 export interface ContractSignatures {
   /** Verifies by ERC-1271, without an ERC-6492 wrapping; false for an account without code. */
   readonly verifyContractSignature: (signed: PayerSignature, asker: Asker, reading?: Reading) => Promise<boolean>;
+  /** Whether an account has code. */
   readonly isDeployed: (account: Address, asker: Asker) => Promise<boolean>;
   /** Verifies by ERC-6492, for a wallet that may not have code yet. */
   readonly verifyWrappedSignature: (signed: PayerSignature, asker: Asker) => Promise<boolean>;

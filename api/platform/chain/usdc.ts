@@ -9,10 +9,11 @@ import {
 import { usdcAbi as abi, usdcEventsAbi } from "../../../contracts/abi.ts";
 import type { NetworkFacts } from "../networks.ts";
 import type { Address, Hex } from "../wallet.ts";
+import type { NonceKey } from "./authorizations.ts";
 import type { ChainReader } from "./chain.ts";
 import { type Call, readAtBlock } from "./read-at-block.ts";
 import { discreet } from "./rpc.ts";
-import type { Funds } from "./view.ts";
+import type { Funds, Head } from "./view.ts";
 
 /** Returns the view functions of USDC at an address. */
 export const usdcCalls = (target: Address) => ({
@@ -46,22 +47,27 @@ const [, TRANSFER] = usdcEventsAbi;
 
 type Reader = Pick<ChainReader, "client" | "logs" | "finality">;
 
+export type UsdcReader = ReturnType<typeof createUsdcReader>;
+
 /** Creates the reader of one chain's USDC for maintenance, with many look-ups in one call, at one block. */
-export function createUsdcReader(chain: Reader, { usdc }: NetworkFacts): UsdcReader & UsdcTransfers {
+export function createUsdcReader(chain: Reader, { usdc }: NetworkFacts) {
   const { client, finality } = chain;
   return {
-    // A statement published after this time is irrevocable, so the final block is read twice.
-    finalTime: discreet(async () => (await finality.readTwice()).time),
-    areUsed: discreet(async (authorizations) => {
+    /** A statement published after this time is irrevocable, so the final block is read twice. */
+    finalHead: discreet(async (): Promise<Head> => {
+      const { number, time } = await finality.readTwice();
+      return { number: Number(number), time };
+    }),
+    /** Returns the transfers from and to these addresses, both blocks included, oldest first. */
+    transfersOf: discreet((addresses: readonly Address[], blocks: { readonly from: number; readonly to: number }) =>
+      transfersOf(chain, usdc.address, { addresses, ...blocks }),
+    ),
+    /** Returns for each nonce, in order, whether it was used or canceled. */
+    areUsed: discreet(async (authorizations: readonly NonceKey[]): Promise<readonly boolean[]> => {
       if (authorizations.length === 0) return [];
       const calls = authorizations.map(({ payer, nonce }) => usdcCalls(usdc.address).isUsed(payer, nonce));
       return calls.map((await readAtBlock(client, { calls })).of);
     }),
-    finalHead: discreet(async () => {
-      const { number, time } = await finality.readTwice();
-      return { number: Number(number), time };
-    }),
-    transfersOf: discreet((addresses, blocks) => transfersOf(chain, usdc.address, { addresses, ...blocks })),
   };
 }
 
@@ -122,29 +128,4 @@ export interface Transfer {
   readonly block: number;
   readonly transaction: Hex;
   readonly logIndex: number;
-}
-
-export interface FinalHead {
-  readonly number: number;
-  /** Unix seconds. */
-  readonly time: bigint;
-}
-
-export interface UsdcTransfers {
-  finalHead(): Promise<FinalHead>;
-  /** Returns the transfers from and to these addresses, both blocks included, oldest first. */
-  transfersOf(
-    addresses: readonly Address[],
-    blocks: { readonly from: number; readonly to: number },
-  ): Promise<readonly Transfer[]>;
-  /** Returns for each nonce, in order, whether it was used or canceled. */
-  areUsed(authorizations: readonly { readonly payer: Address; readonly nonce: Hex }[]): Promise<readonly boolean[]>;
-}
-
-/** Reads one chain's USDC. */
-export interface UsdcReader {
-  /** Returns the time of the newest final block in Unix seconds. */
-  finalTime(): Promise<bigint>;
-  /** Returns for each nonce, in order, whether it was used or canceled. */
-  areUsed(authorizations: readonly { readonly payer: Address; readonly nonce: Hex }[]): Promise<readonly boolean[]>;
 }

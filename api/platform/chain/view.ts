@@ -1,5 +1,5 @@
-import type { Asker } from "../http/request.ts";
 import type { Address, Hex } from "../wallet.ts";
+import type { ContractSignatures } from "./signatures.ts";
 
 export type { Authorization } from "../../../packages/escrow/src/authorization.ts";
 
@@ -57,20 +57,8 @@ export interface Failed {
 }
 
 /** Our own view of one chain. Every method rejects if the chain cannot be read. */
-export interface Chain {
+export interface Chain extends Pick<ContractSignatures, "verifyContractSignature" | "isDeployed"> {
   head(): Promise<Head>;
-  /**
-   * Verifies a signature by ERC-1271, without its ERC-6492 wrapping; false for an account without code. Rejects some
-   * requests of clients that make too many.
-   * @param reading.afresh calls the account even if it was recently without code
-   */
-  verifyContractSignature(
-    signed: PayerSignature,
-    asker: Asker,
-    reading?: { readonly afresh?: boolean },
-  ): Promise<boolean>;
-  /** Whether an account has code. The same clients are refused. */
-  isDeployed(account: Address, asker: Asker): Promise<boolean>;
   /** Finds the USDC transfer that used an authorization, by payer and nonce. */
   look(expected: Expected): Promise<View>;
   funds(payer: Address, nonces: readonly Hex[]): Promise<Funds>;
