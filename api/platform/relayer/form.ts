@@ -108,7 +108,10 @@ export async function form(
   const leased = members.filter(({ lease }) => lease !== undefined);
   const first = [
     ledger.lock(),
-    sender.members.carried(members.map(({ purpose }) => purpose)),
+    carriedBy(
+      sender.chainId,
+      members.map(({ purpose }) => purpose),
+    ),
     sender.cargo.areHeld(leased.flatMap(({ lease }) => lease ?? [])),
     ledger.unminedIn(lane, conditions.count),
   ] as const;
@@ -161,21 +164,16 @@ interface Row {
 /** True if its transaction or its call within one failed. */
 const FAILED = "(relay.reverted OR member.purpose IN (SELECT relay.purposes[place] FROM unnest(relay.failed) place))";
 
-/**
- * Creates access to the table `relay_member`: the purposes of one chain's transactions, whichever account sends them.
- */
-export const createMembers = (chainId: number) => ({
-  /** Returns the transactions sent for purposes, by purpose. */
-  carried: (purposes: readonly Hex[]): Question<ReadonlyMap<Hex, Carried>> => ({
-    statement: {
-      name: "relay-carried",
-      text: `SELECT member.purpose, state, hashes, CASE WHEN state <> 'sent' AND ${FAILED} THEN mined_hash END AS reverted
-        FROM relay_member AS member JOIN relay ON relay.id = relay_id
-        WHERE member.chain = $1 AND member.purpose = ANY($2::bytea[])`,
-      values: [chainId, purposes.map(bytes)],
-    },
-    answer: ({ rows }: pg.QueryResult<Row>) => new Map(rows.map((row) => [hex(row.purpose), carriedIn(row)])),
-  }),
+/** Asks for the transactions of one chain sent for purposes, by purpose, whichever account sent them. */
+export const carriedBy = (chainId: number, purposes: readonly Hex[]): Question<ReadonlyMap<Hex, Carried>> => ({
+  statement: {
+    name: "relay-carried",
+    text: `SELECT member.purpose, state, hashes, CASE WHEN state <> 'sent' AND ${FAILED} THEN mined_hash END AS reverted
+      FROM relay_member AS member JOIN relay ON relay.id = relay_id
+      WHERE member.chain = $1 AND member.purpose = ANY($2::bytea[])`,
+    values: [chainId, purposes.map(bytes)],
+  },
+  answer: ({ rows }: pg.QueryResult<Row>) => new Map(rows.map((row) => [hex(row.purpose), carriedIn(row)])),
 });
 
 function carriedIn({ state, hashes, reverted }: Row): Carried {

@@ -43,27 +43,23 @@ export const isNoPlace = (error: unknown): error is TurnedAway =>
   error instanceof TurnedAway && error.because === "no place";
 
 /** The line of a process's single payments. A few look for a place at a time, and a limited number wait. */
-export interface Line {
-  /** Tries until there is a place. Rejects with `TurnedAway` after `PLACE_WITHIN_MS`, or if too many wait. */
-  wait<T>(attempt: () => Promise<T>): Promise<T>;
-}
+export type Line = ReturnType<typeof createLine>;
 
-export function createLine(lane: Lane, nextBlock: NextBlock): Line {
+export function createLine(lane: Lane, nextBlock: NextBlock) {
   const queue = new PQueue({ concurrency: LOOKING });
-  return {
-    async wait(attempt) {
-      if (queue.size >= MOST_WAITING) throw noPlace(lane);
-      const until = performance.now() + PLACE_WITHIN_MS;
-      return queue.add(async () => {
-        for (;;)
-          try {
-            return await attempt();
-          } catch (error) {
-            if (!isNoPlace(error) || performance.now() >= until) throw error;
-            await nextBlock(TRY_AGAIN_MS);
-          }
-      });
-    },
+  /** Tries until there is a place. Rejects with `TurnedAway` after `PLACE_WITHIN_MS`, or if too many wait. */
+  return async <T>(attempt: () => Promise<T>): Promise<T> => {
+    if (queue.size >= MOST_WAITING) throw noPlace(lane);
+    const until = performance.now() + PLACE_WITHIN_MS;
+    return queue.add(async () => {
+      for (;;)
+        try {
+          return await attempt();
+        } catch (error) {
+          if (!isNoPlace(error) || performance.now() >= until) throw error;
+          await nextBlock(TRY_AGAIN_MS);
+        }
+    });
   };
 }
 

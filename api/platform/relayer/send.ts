@@ -134,7 +134,7 @@ export async function send(sender: Sender, { to, data, gas: most, lane, ...membe
     const shipped = await ship(sender, { lane, members: [member], callFor: () => call });
     return hashOf(shipped.get(purpose) ?? takenOver());
   };
-  return sender.lines[lane]?.wait(attempt) ?? attempt();
+  return sender.lines[lane]?.(attempt) ?? attempt();
 }
 
 /**

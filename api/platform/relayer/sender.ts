@@ -8,7 +8,7 @@ import type { PaymentKey } from "../http/route.ts";
 import type { MinedTransaction } from "../metrics/meter.ts";
 import type { Address, Hex } from "../wallet.ts";
 import { type Fees, type ReadConditions, readConditions } from "./fees.ts";
-import { type Carried, createMembers } from "./form.ts";
+import { type Carried, carriedBy } from "./form.ts";
 import { type Because, createLine, type Lane, type Line, type NextBlock, type Shares, watchBlocks } from "./places.ts";
 import { createLedger, type Ledger, sealContext } from "./store.ts";
 
@@ -55,7 +55,6 @@ export interface Counter {
 export interface Sender extends RelayerParts {
   readonly address: Address;
   readonly ledger: Ledger;
-  readonly members: ReturnType<typeof createMembers>;
   /** Returns the transaction sent for a purpose. */
   readonly carried: (purpose: Hex) => Promise<Carried | undefined>;
   readonly conditions: ReadConditions;
@@ -76,14 +75,12 @@ export function createSender(parts: RelayerParts): Sender {
   const { address } = account;
   const context = (nonce: number | string) => sealContext({ chainId, address }, nonce);
   const nextBlock = watchBlocks(client);
-  const members = createMembers(chainId);
   return {
     ...parts,
     address,
     ledger: createLedger(pool, { chainId, address }),
-    members,
     carried: createBatcher(async (purposes: readonly Hex[]) => {
-      const found = await ask(pool, members.carried(purposes));
+      const found = await ask(pool, carriedBy(chainId, purposes));
       return purposes.map((purpose) => found.get(purpose));
     }, LOOK_UPS),
     conditions: readConditions(client, address),
