@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -8,16 +8,82 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { startGuarded } from "../../scripts/embedded/guarded-process.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
-import { findNginx, startHaproxy, unpackHaproxy } from "../support/balancers.ts";
 import { folderForFile, forFile } from "../support/for-file.ts";
-import { replaced, startNginx } from "../support/nginx.ts";
+import { PROGRAM, replaced, startNginx } from "../support/nginx.ts";
 import { chargedOnce } from "../support/payments/on-chain.ts";
 import { v2 } from "../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../support/payments/signing.ts";
 import { type ApiProcess, startApiStage } from "../support/service/api-process.ts";
+import { librariesIn, unpackDebian } from "../support/service/debian.ts";
 import { createCertificate } from "../support/service/pgbouncer.ts";
 import { waitUntil } from "../support/wait-until.ts";
+
+/** nginx of this machine, or from Debian. A string gives the reason for its absence. */
+function findNginx(folder: string): { readonly command: string } | string {
+  if (PROGRAM !== undefined) return { command: PROGRAM };
+  const missing = unpackDebian(folder, ["nginx"]);
+  if (missing !== null) return missing;
+  const command = join(folder, "usr/sbin/nginx");
+  const { status, stderr } = spawnSync(command, ["-v"], { encoding: "utf8" });
+  return status === 0 ? { command } : `it does not run: ${stderr}`;
+}
+
+/** HAProxy from Debian. A string gives the reason for its absence. */
+function unpackHaproxy(folder: string): { readonly command: string; readonly libraries: string } | string {
+  const { stdout: listed, error } = spawnSync("apt-cache", ["depends", "--important", "haproxy"], { encoding: "utf8" });
+  if (error) return "there is no apt-cache";
+  const needed = [...listed.matchAll(/^ {2}Depends: (lib(?:lua|opentracing)\S+)$/gm)].map(([, name = ""]) => name);
+  const missing = unpackDebian(folder, ["haproxy", "libopentracing1", ...needed]);
+  if (missing !== null) return missing;
+  const command = join(folder, "usr/sbin/haproxy");
+  const libraries = librariesIn(folder);
+  const { status, stderr } = spawnSync(command, ["-v"], { encoding: "utf8", env: { LD_LIBRARY_PATH: libraries } });
+  return status === 0 ? { command, libraries } : `it does not run: ${stderr}`;
+}
+
+/** Starts HAProxy in front of servers on this machine. It polls their `/ready` twice a second. */
+async function startHaproxy(
+  { command, libraries }: { readonly command: string; readonly libraries: string },
+  ports: readonly number[],
+  folder: string,
+) {
+  const [port, statsPort] = [await freePort(), await freePort()];
+  const file = join(folder, "haproxy.cfg");
+  const servers = ports.map((one) => `  server api-${one} 127.0.0.1:${one} check inter 500ms fall 1 rise 1`);
+  writeFileSync(
+    file,
+    `defaults
+  mode http
+  timeout connect 2s
+  timeout client 60s
+  timeout server 60s
+listen api
+  bind 127.0.0.1:${port}
+  option httpchk
+  http-check send meth GET uri /ready
+  http-check expect status 200
+${servers.join("\n")}
+listen statistics
+  bind 127.0.0.1:${statsPort}
+  stats enable
+  stats uri /
+`,
+  );
+  const balancer = await startGuarded({
+    ...{ command, args: ["-db", "-f", file], env: { LD_LIBRARY_PATH: libraries } },
+  });
+  /** Returns whether HAProxy routes requests to the server on this port. */
+  const isUp = async (one: number): Promise<boolean> => {
+    const answer = await fetch(`http://127.0.0.1:${statsPort}/;csv`).catch(() => null);
+    return new RegExp(`^api,api-${one},.*,UP,`, "m").test((await answer?.text()) ?? "");
+  };
+  const allUp = async () => (await Promise.all(ports.map(isUp))).every(Boolean);
+  if (!(await waitUntil(allUp, 30_000)) || !balancer.running())
+    throw new Error(`HAProxy is not up: ${balancer.lastOutput()}`);
+  return { url: `http://127.0.0.1:${port}`, isUp, stop: () => balancer.stop() };
+}
 
 const REQUESTS = 10_000;
 const CLIENTS = 16;
