@@ -63,16 +63,14 @@ describe("Connections that the server ends", () => {
     expect(text).toMatch(/headers have 0.3 seconds/);
   });
 
-  test("A connection that sends its headers byte by byte is closed", async () => {
+  test.each([
+    ["sends its headers byte by byte", "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ", "a"],
+    ["never finishes its body", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n", "a"],
+    ["sends empty lines after a response", REQUEST, "\r\n"],
+  ])("A connection that %s is closed", async (_, begun, repeated) => {
     const socket = await open();
-    socket.resume().write("GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ");
-    await dripping(socket, "a");
-  });
-
-  test("A connection that never finishes its body is closed", async () => {
-    const socket = await open();
-    socket.resume().write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
-    await dripping(socket, "a");
+    socket.resume().write(begun);
+    await dripping(socket, repeated);
   });
 
   test("A connection that is idle after a response is closed", async () => {
@@ -80,12 +78,6 @@ describe("Connections that the server ends", () => {
     socket.write(REQUEST);
     expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 200/);
     await closedSoon();
-  });
-
-  test("A connection that sends empty lines after a response is closed", async () => {
-    const socket = await open();
-    socket.resume().write(REQUEST);
-    await dripping(socket, "\r\n");
   });
 
   test("A connection that sent invalid HTTP and does not close its end is closed", async () => {

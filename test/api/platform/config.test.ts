@@ -46,7 +46,6 @@ describe("The API's settings", () => {
     ["BASE_URL", "https://trust.example/", /no path, query, or trailing slash/],
     ["BASE_URL", "trust.example", /absolute http\(s\) URL/],
     ["DATABASE_URL", "mysql://x", /PostgreSQL URL/],
-    ["BASE_RPC_URL", "ws://base.example", /JSON-RPC URL of a Base node/],
     [
       "BASE_RPC_URL",
       "https://base.example, ws://base.example",
@@ -61,9 +60,7 @@ describe("The API's settings", () => {
     ["TRUSTED_PROXIES", "::1/129", /reverse proxies/],
     ["STOP_WITHIN_SECONDS", "0", /whole number from 1/],
     ["ESCROW_ADDRESSES", "0x1234", /escrow contracts and operators on Base, .*comma-separated/],
-    ["ERC6492_FACTORIES", "0x1234", /factories of smart wallets on Base, comma-separated/],
     ["ERC8004_FEEDBACK", "yes", /expected on or off/],
-    ["ERC8004_REPUTATION", "0x12", /ERC-8004's registry of feedback on Base: 0x and 40 hex digits/],
     ["ARBITER_PRIVATE_KEY", "0x12", /arbiter's private key: 0x and 64 hex digits/],
     ["ARBITER_ALLOWED_ORIGINS", "http://localhost:8080/", /exact origins/],
     ["GITHUB_API_URL", "api.github.com", /URL of GitHub's REST API/],
