@@ -7,16 +7,14 @@ import {
   MAIN_NETWORK,
   MAIN_NETWORK_KEYS,
   NETWORKS,
-  type Network,
   type NetworkFacts,
   type RpcVariable,
 } from "../networks.ts";
 import { parseRetiredKeys } from "../signing/keys.ts";
-import type { Hex } from "../wallet.ts";
 import { accountKeyOf, accountKeyProblems } from "./account-keys.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
 import { type FacilitatorAuth, facilitatorAuth } from "./facilitator-auth.ts";
-import { LOG_VARIABLES, type LogSettings, logSettings, policyProblem } from "./log-settings.ts";
+import { LOG_VARIABLES, logSettings, policyProblem } from "./log-settings.ts";
 import { roleProblems } from "./roles.ts";
 import { type TelemetrySettings, telemetrySettings } from "./telemetry-settings.ts";
 import {
@@ -24,7 +22,6 @@ import {
   addressesOf,
   addressOf,
   contract,
-  type EscrowLimits,
   isHost,
   isHttp,
   isLoopback,
@@ -34,7 +31,6 @@ import {
   lower,
   MINIMUM_AMOUNT,
   nodeList,
-  type RegistryAddresses,
   url,
   whole,
 } from "./values.ts";
@@ -164,88 +160,12 @@ const ENVIRONMENT = z.object({
 /** The accepted values of the variables. */
 export type Variables = z.infer<typeof ENVIRONMENT>;
 
-export interface Config {
-  readonly port: number;
-  /** The address to listen on; `localhost` means both loopbacks, undefined means every address. */
-  readonly host: string | undefined;
-  /** The service's public address, with which all its URLs start. No trailing slash. */
-  readonly baseUrl: string;
-  /** Former public hosts. Documents that name them stay verifiable there. */
-  readonly formerHosts: readonly string[];
-  readonly databaseUrl: string;
-  /** In order of preference. */
-  readonly rpcUrls: Readonly<Record<Network, string | readonly string[]>>;
-  /** The nodes of the score's look-ups, and the requests allowed per hour, for one client and in total. */
-  readonly lookUps: {
-    readonly rpcUrls: readonly string[];
-    readonly perSecond: number;
-    readonly perClient: number;
-    readonly perHour: number;
-  };
-  /** Addresses of the service in addition to those given by other settings, as the indexer knows them. */
-  readonly ownAddresses: readonly Hex[];
-  /** The most blocks in one `eth_getLogs`. */
-  readonly logBlockRange: number;
-  /** The most JSON-RPC calls in one request; 1 for no batches. */
-  readonly rpcBatch: number;
-  readonly payTo: `0x${string}`;
-  readonly facilitator:
-    | { readonly remote: string; readonly auth?: FacilitatorAuth | undefined }
-    | { readonly key: AccountKey };
-  /**
-   * The maximum cost of a settlement as a share of its price, with the assumed price of ETH in US dollars; null for no
-   * limit.
-   */
-  readonly costCeiling: { readonly percent: number; readonly ethUsd: number } | null;
-  /** The limits of settling payments in one transaction. */
-  readonly batches: { readonly most: number; readonly waitMs: number };
-  /** The gas that failed payments may cost each account on Base per day, in wei. */
-  readonly failedGasWei: bigint;
-  readonly signingKey: Uint8Array;
-  /** `x` of every public key that signed before `signingKey`; they stay published permanently. */
-  readonly retiredSigningKeys: readonly string[];
-  readonly log: LogSettings;
-  readonly sealingKey: Uint8Array;
-  /** Retired keys, which open earlier data and are not used for new data. */
-  readonly retiredSealingKeys: readonly Uint8Array[];
-  readonly decoySeed: Uint8Array;
-  /** Escrows and operators on Base, the current one of each kind first; empty if there are none. */
-  readonly escrowAddresses: readonly Hex[];
-  /** The evaluator contract, which turns verdicts into decisions on ERC-8183 jobs; null if there is none. */
-  readonly evaluatorAddress: Hex | null;
-  /** The factories that may deploy a payer's wallet while its payment is held, on the arbiter's gas. */
-  readonly walletFactories: readonly Hex[];
-  readonly escrowLimits: EscrowLimits;
-  /** The registries of ERC-8004 on Base, and the daily limit on gas for publications; null if there are none. */
-  readonly erc8004: (RegistryAddresses & { readonly identity: Hex; readonly gasPerDay: bigint }) | null;
-  /** The account that pays in exams of sellers, and its limit per 24 hours, in atomic USDC; null if none are sold. */
-  readonly exams: { readonly key: AccountKey; readonly daily: bigint } | null;
-  /** Signs the data that contracts verify: the escrow's outcomes and the attestations of verdicts. */
-  readonly arbiterKey: AccountKey;
-  /** Origins from which deliveries may be fetched although they are not public. */
-  readonly arbiterAllowedOrigins: readonly string[];
-  readonly github: { readonly apiUrl: string; readonly token: string | null };
-  /** A URI, published in `security.txt`. */
-  readonly securityContact: string;
-  /** A URI for reports of abuse and requests about privacy. */
-  readonly abuseContact: string;
-  /** The operator's name, for the terms and the privacy page. */
-  readonly operator: string;
-  readonly indexViewsSchema: string;
-  /** Requests per minute per client address; 0 turns the limit off. */
-  readonly rateLimitPerMinute: number;
-  /** Addresses and ranges (CIDR) of reverse proxies whose forwarding headers and `X-Request-Id` are trusted. */
-  readonly trustedProxies: readonly string[];
-  /** A separate port for metrics only; null to disable it. */
-  readonly metrics: { readonly port: number; readonly host: string } | null;
-  /** Null without an OpenTelemetry collector. */
-  readonly telemetry: TelemetrySettings | null;
-  /** How long a shutdown keeps accepting connections, so that a load balancer notices. */
-  readonly drainSeconds: number;
-  /** How long it may then take before it cuts off pending requests. */
-  readonly stopWithinSeconds: number;
-  readonly logLevel: string;
-}
+type Settings = ReturnType<typeof settingsOf>;
+
+/** The settings of the service. */
+export type Config = {
+  readonly [Name in keyof Settings]: Settings[Name] extends (infer Item)[] ? readonly Item[] : Settings[Name];
+};
 
 /** Returns the settings, or one message that names every missing or invalid variable and the expected value. */
 export function parseConfig(environment: Environment): Config | { readonly problem: string } {
@@ -266,47 +186,84 @@ export function parseConfig(environment: Environment): Config | { readonly probl
     accountKeyOf("EXAM", env),
   ];
   if (arbiterKey === null) return { problem: NO_ARBITER };
+  return settingsOf(env, { facilitatorKey, arbiterKey, examKey, telemetry });
+}
+
+interface Given {
+  readonly facilitatorKey: AccountKey | null;
+  readonly arbiterKey: AccountKey;
+  readonly examKey: AccountKey | null;
+  readonly telemetry: TelemetrySettings | null;
+}
+
+type Facilitator =
+  | { readonly remote: string; readonly auth?: FacilitatorAuth | undefined }
+  | { readonly key: AccountKey };
+
+function settingsOf(env: Variables, { facilitatorKey, arbiterKey, examKey, telemetry }: Given) {
   const baseUrl = env.BASE_URL ?? `http://localhost:${env.PORT}`;
+  const facilitator: Facilitator =
+    facilitatorKey === null
+      ? { remote: env.FACILITATOR_URL ?? "", auth: env.FACILITATOR_AUTH }
+      : { key: facilitatorKey };
+  const lookUpUrls: readonly string[] = env.LOOKUP_RPC_URLS ?? env[NETWORKS[MAIN_NETWORK].rpcVariable];
   const securityContact = env.SECURITY_CONTACT ?? `mailto:security@${new URL(baseUrl).hostname}`;
   return {
     port: env.PORT,
+    /** The address to listen on; `localhost` means both loopbacks, undefined means every address. */
     host: env.HOST,
+    /** The service's public address, with which all its URLs start. No trailing slash. */
     baseUrl,
+    /** Former public hosts. Documents that name them stay verifiable there. */
     formerHosts: env.FORMER_HOSTS.filter((host) => host !== new URL(baseUrl).host),
     databaseUrl: env.DATABASE_URL,
-    rpcUrls: eachNetwork((network) => env[NETWORKS[network].rpcVariable]),
+    /** In order of preference. */
+    rpcUrls: eachNetwork<string | readonly string[]>((network) => env[NETWORKS[network].rpcVariable]),
+    /** The nodes of the score's look-ups, and the requests allowed per hour, for one client and in total. */
     lookUps: {
-      rpcUrls: env.LOOKUP_RPC_URLS ?? env[NETWORKS[MAIN_NETWORK].rpcVariable],
+      rpcUrls: lookUpUrls,
       perSecond: env.LOOKUPS_PER_SECOND,
       perClient: env.LOOKUPS_PER_CLIENT,
       perHour: env.LOOKUPS_PER_HOUR,
     },
+    /** Addresses of the service in addition to those given by other settings, as the indexer knows them. */
     ownAddresses: env.OWN_ADDRESSES,
+    /** The most blocks in one `eth_getLogs`. */
     logBlockRange: env.LOG_BLOCK_RANGE,
+    /** The most JSON-RPC calls in one request; 1 for no batches. */
     rpcBatch: env.RPC_BATCH,
     payTo: env.PAY_TO_ADDRESS,
-    facilitator:
-      facilitatorKey === null
-        ? { remote: env.FACILITATOR_URL ?? "", auth: env.FACILITATOR_AUTH }
-        : { key: facilitatorKey },
+    facilitator,
+    /**
+     * The maximum cost of a settlement as a share of its price, with the assumed price of ETH in US dollars; null for no
+     * limit.
+     */
     costCeiling:
       env.SETTLEMENT_COST_PERCENT === 0 ? null : { percent: env.SETTLEMENT_COST_PERCENT, ethUsd: env.ETH_PRICE_USD },
+    /** The limits of settling payments in one transaction. */
     batches: { most: env.BATCH_MAX, waitMs: env.BATCH_WAIT_MS },
+    /** The gas that failed payments may cost each account on Base per day, in wei. */
     failedGasWei: (BigInt(env.FAILED_GAS_USD_PER_DAY) * 10n ** 18n) / BigInt(env.ETH_PRICE_USD),
-    signingKey: Buffer.from(env.SIGNING_KEY, "base64url"),
+    signingKey: secretOf(env.SIGNING_KEY),
+    /** `x` of every public key that signed before `signingKey`; they stay published permanently. */
     retiredSigningKeys: env.RETIRED_SIGNING_KEYS,
     log: logSettings(env),
-    sealingKey: Buffer.from(env.SEALING_KEY, "base64url"),
-    retiredSealingKeys: env.RETIRED_SEALING_KEYS.map((key) => Buffer.from(key, "base64url")),
-    decoySeed: Buffer.from(env.DECOY_SEED, "base64url"),
+    sealingKey: secretOf(env.SEALING_KEY),
+    /** Retired keys, which open earlier data and are not used for new data. */
+    retiredSealingKeys: env.RETIRED_SEALING_KEYS.map(secretOf),
+    decoySeed: secretOf(env.DECOY_SEED),
+    /** Escrows and operators on Base, the current one of each kind first; empty if there are none. */
     escrowAddresses: env.ESCROW_ADDRESSES,
+    /** The evaluator contract, which turns verdicts into decisions on ERC-8183 jobs; null if there is none. */
     evaluatorAddress: env.EVALUATOR_ADDRESS ?? null,
+    /** The factories that may deploy a payer's wallet while its payment is held, on the arbiter's gas. */
     walletFactories: env.ERC6492_FACTORIES,
     escrowLimits: {
       minimum: BigInt(env.ESCROW_MINIMUM),
       payerGas: BigInt(env.ESCROW_PAYER_GAS),
       keeperGas: BigInt(env.ESCROW_KEEPER_GAS),
     },
+    /** The registries of ERC-8004 on Base, and the daily limit on gas for publications; null if there are none. */
     erc8004:
       env.ERC8004_FEEDBACK === "off"
         ? null
@@ -316,23 +273,37 @@ export function parseConfig(environment: Environment): Config | { readonly probl
             validation: env.ERC8004_VALIDATION ?? null,
             gasPerDay: BigInt(env.ERC8004_DAILY_GAS),
           },
+    /** The account that pays in exams of sellers, and its limit per 24 hours, in atomic USDC; null if none are sold. */
     exams: examKey === null ? null : { key: examKey, daily: BigInt(env.EXAM_DAILY_SPEND) },
+    /** Signs the data that contracts verify: the escrow's outcomes and the attestations of verdicts. */
     arbiterKey,
+    /** Origins from which deliveries may be fetched although they are not public. */
     arbiterAllowedOrigins: env.ARBITER_ALLOWED_ORIGINS,
     github: { apiUrl: env.GITHUB_API_URL, token: env.GITHUB_TOKEN ?? null },
+    /** A URI, published in `security.txt`. */
     securityContact,
+    /** A URI for reports of abuse and requests about privacy. */
     abuseContact: env.ABUSE_CONTACT ?? securityContact,
+    /** The operator's name, for the terms and the privacy page. */
     operator: env.OPERATOR ?? new URL(baseUrl).hostname,
     indexViewsSchema: env.INDEX_VIEWS_SCHEMA,
+    /** Requests per minute per client address; 0 turns the limit off. */
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
+    /** Addresses and ranges (CIDR) of reverse proxies whose forwarding headers and `X-Request-Id` are trusted. */
     trustedProxies: env.TRUSTED_PROXIES,
+    /** Null without an OpenTelemetry collector. */
     telemetry,
+    /** A separate port for metrics only; null to disable it. */
     metrics: env.METRICS_PORT === undefined ? null : { port: env.METRICS_PORT, host: env.METRICS_HOST },
+    /** How long a shutdown keeps accepting connections, so that a load balancer notices. */
     drainSeconds: env.DRAIN_SECONDS ?? (isLoopback(new URL(baseUrl).hostname) ? 0 : DRAIN_SECONDS),
+    /** How long it may then take before it cuts off pending requests. */
     stopWithinSeconds: env.STOP_WITHIN_SECONDS,
     logLevel: env.LOG_LEVEL,
   };
 }
+
+const secretOf = (text: string): Uint8Array => Buffer.from(text, "base64url");
 
 /** Long enough for a load balancer that reads `/ready` every second or two. */
 const DRAIN_SECONDS = 5;
