@@ -3,16 +3,6 @@ import { change, named } from "../platform/db/connection.ts";
 import type { Job } from "../platform/slice.ts";
 import type { ChainFacts } from "./status.ts";
 
-/**
- * The last observation of the chains, which all processes share. Whatever their number and the rate of scrapes, only
- * one process observes.
- */
-export interface Observations {
-  /** Returns null before the first observation, and once the last one is too old. */
-  read(): Promise<Observed | null>;
-  readonly job: Job;
-}
-
 export interface Observed {
   readonly facts: ChainFacts;
   readonly ageSeconds: number;
@@ -30,8 +20,13 @@ const STORE = "UPDATE observation SET taken_at = now(), facts = $1";
 const READ = `SELECT facts, extract(epoch FROM now() - taken_at)::float8 AS age FROM observation
   WHERE taken_at > now() - interval '${OLD_SECONDS} seconds'`;
 
-export const createObservations = (pool: pg.Pool, look: () => Promise<ChainFacts>): Observations => ({
-  async read() {
+/**
+ * Creates access to the last observation of the chains, which all processes share. Whatever their number and the rate
+ * of scrapes, only one process observes.
+ */
+export const createObservations = (pool: pg.Pool, look: () => Promise<ChainFacts>) => ({
+  /** Returns null before the first observation, and once the last one is too old. */
+  async read(): Promise<Observed | null> {
     const { rows } = await pool.query<{ facts: ChainFacts; age: number }>(named(READ, []));
     const [row] = rows;
     return row === undefined ? null : { facts: row.facts, ageSeconds: row.age };
@@ -42,5 +37,5 @@ export const createObservations = (pool: pg.Pool, look: () => Promise<ChainFacts
     run: async () => {
       if ((await change(pool, CLAIM)) === 1) await change(pool, STORE, [JSON.stringify(await look())]);
     },
-  },
+  } satisfies Job,
 });

@@ -19,10 +19,7 @@ export interface BudgetLimits {
 }
 
 /** Counts requests to nodes across all processes. */
-export interface LookupBudget {
-  /** @throws BudgetSpent if this client's budget, or the total, is spent */
-  spend(client: string): Promise<void>;
-}
+export type LookupBudget = ReturnType<typeof createLookupBudget>;
 
 /** The budget is spent until the next hour. */
 export class BudgetSpent extends Error {
@@ -41,7 +38,7 @@ export class BudgetSpent extends Error {
  * Creates the budget in PostgreSQL, across all processes. A refused request does not count against the total.
  * @param purpose distinguishes budgets; the score's look-ups have an empty one
  */
-export function createLookupBudget(pool: pg.Pool, limits: BudgetLimits, purpose = ""): LookupBudget {
+export function createLookupBudget(pool: pg.Pool, limits: BudgetLimits, purpose = "") {
   const take = async (client: string, limit: number) => {
     const { rows } = await pool.query<{ seconds: number; taken: number }>({
       name: "lookup-budget",
@@ -51,7 +48,8 @@ export function createLookupBudget(pool: pg.Pool, limits: BudgetLimits, purpose 
     return rows[0] ?? { seconds: HOUR_SECONDS, taken: 0 };
   };
   return {
-    async spend(client) {
+    /** @throws BudgetSpent if this client's budget, or the total, is spent */
+    async spend(client: string): Promise<void> {
       const own = await take(`${purpose}${client}`, limits.client);
       if (own.taken === 0) throw new BudgetSpent("client", own.seconds);
       const share = Math.max(limits.client, Math.floor(limits.all / SHARE_OF_A_NETWORK));

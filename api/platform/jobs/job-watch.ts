@@ -10,12 +10,7 @@ export interface JobHealth {
   readonly lastSeconds: number | null;
 }
 
-export interface JobWatch {
-  /** Starts a run. The returned function records its outcome. */
-  begin(name: string): (outcome: "done" | "failed") => void;
-  /** Returns every job that has started at least once, in order of their first runs. */
-  list(): readonly JobHealth[];
-}
+export type JobWatch = ReturnType<typeof createJobWatch>;
 
 /** This many failures in a row are not a coincidence. */
 const FAILING_RUNS = 3;
@@ -36,17 +31,19 @@ interface Kept {
  * Tracks the runs of this process's jobs. A job has one run at a time.
  * @param elapsedMs milliseconds since an arbitrary moment; never runs backwards
  */
-export function createJobWatch(now: () => Date, elapsedMs = () => now().getTime()): JobWatch {
+export function createJobWatch(now: () => Date, elapsedMs = () => now().getTime()) {
   const jobs = new Map<string, Kept>();
   return {
-    begin(name) {
+    /** Starts a run. The returned function records its outcome. */
+    begin(name: string) {
       const job = jobs.get(name) ?? unknown();
       jobs.set(name, job);
       const beganMs = elapsedMs();
       job.beganMs = beganMs;
-      return (outcome) => end(job, outcome, { tookMs: elapsedMs() - beganMs, ended: now() });
+      return (outcome: "done" | "failed") => end(job, outcome, { tookMs: elapsedMs() - beganMs, ended: now() });
     },
-    list: () => [...jobs].map(([name, job]) => healthOf(name, job, elapsedMs())),
+    /** Returns every job that has started at least once, in order of their first runs. */
+    list: (): readonly JobHealth[] => [...jobs].map(([name, job]) => healthOf(name, job, elapsedMs())),
   };
 }
 
