@@ -5,10 +5,8 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { startGuarded } from "../../../scripts/embedded/guarded-process.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { startTestChain } from "../../support/chain/chain.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
-import { fundRelayer, startApiProcess } from "../../support/service/api-process.ts";
-import { freshDatabase } from "../../support/service/database.ts";
+import { startApiStage } from "../../support/service/api-process.ts";
 import { unpackDebian } from "../../support/service/debian.ts";
 
 /** The rules in a real Prometheus from Debian's package. */
@@ -31,20 +29,9 @@ test.skipIf(missing !== null)("The rules are valid and pass their tests", () => 
 test.skipIf(missing !== null)(
   "Prometheus alerts on a paused USDC and on a missing index of a scraped process",
   async () => {
-    const [chain, sepolia] = [
-      await forFile(startTestChain()),
-      await forFile(startTestChain({ network: "eip155:84532" })),
-    ];
-    await fundRelayer(chain);
+    const { chain, start } = await forFile(startApiStage());
     const [metricsPort, port] = [await freePort(), await freePort()];
-    await forFile(
-      startApiProcess({
-        database: await freshDatabase(),
-        baseRpcUrl: chain.rpcUrl,
-        baseSepoliaRpcUrl: sepolia.rpcUrl,
-        env: { METRICS_PORT: String(metricsPort) },
-      }),
-    );
+    await start({ url: chain.rpcUrl }, { METRICS_PORT: String(metricsPort) });
     cpSync(join(DEPLOY, "alerts.yaml"), join(folder, "alerts.yaml"));
     const config = {
       global: { scrape_interval: "1s", evaluation_interval: "1s" },

@@ -1,12 +1,10 @@
 import { text } from "node:stream/consumers";
-import { afterAll, describe, expect, test } from "vitest";
-import { startTestChain } from "../../support/chain/chain.ts";
+import { describe, expect, test } from "vitest";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { fundRelayer, startApiProcess } from "../../support/service/api-process.ts";
-import { freshDatabase } from "../../support/service/database.ts";
+import { startApiStage } from "../../support/service/api-process.ts";
 
 interface Attribute {
   readonly key: string;
@@ -52,20 +50,15 @@ const textOf = (attributes: readonly Attribute[], key: string) =>
 
 describe("Telemetry", async () => {
   const collector = await forFile(startCollector());
-  const chain = await forFile(startTestChain());
-  const sepolia = await forFile(startTestChain({ network: "eip155:84532" }));
-  await fundRelayer(chain);
-  const api = await startApiProcess({
-    database: await freshDatabase(),
-    baseRpcUrl: chain.rpcUrl,
-    baseSepoliaRpcUrl: sepolia.rpcUrl,
-    env: {
+  const { chain, start } = await forFile(startApiStage());
+  const api = await start(
+    { url: chain.rpcUrl },
+    {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_SERVICE_NAME: "trust-under-test",
       OTEL_METRIC_EXPORT_INTERVAL: "1000",
     },
-  });
-  afterAll(() => api.kill());
+  );
   const signed = await signPayment(await newPayer(chain));
   expect((await post(`${api.url}/test/basic?junk=1`, v2(signed))).status).toBe(200);
 
