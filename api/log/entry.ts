@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
+import type { Json, JsonObject } from "../../packages/verifier/src/strict-json.ts";
 import { MAX_ENTRY_BYTES } from "../../packages/verifier/src/tlog/bundle.ts";
+import { exact } from "../../packages/verifier/src/tlog/entry.ts";
 import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
 import { jcs, type Signer } from "../platform/signing/document.ts";
 
@@ -95,7 +97,10 @@ export function createDocuments({ signer, baseUrl }: DocumentParts) {
       case "signed":
         return { type, id, document: jcs(JSON.parse(recorded.document)), url: `${baseUrl}${PATHS[type] ?? "/"}${id}` };
       case "certificate":
-        return made({ ...(exact(recorded.members) as object), type: "IssuedCertificate", cert_url }, recorded.issuedAt);
+        return made(
+          { ...(exact(recorded.members as JsonObject) as JsonObject), type: "IssuedCertificate", cert_url },
+          recorded.issuedAt,
+        );
       case "seller_certificate":
         return made({ ...recorded.members, type: "IssuedSellerCertificate", cert_url }, recorded.issuedAt);
       case "seller_correction": {
@@ -107,20 +112,16 @@ export function createDocuments({ signer, baseUrl }: DocumentParts) {
         return made({ type: "ReversedCertificate", ...certificate, reversed_at: at.toISOString() }, at);
       case "proof": {
         const published_at = recorded.publishedAt.toISOString();
-        const members = { type: "PublishedProof", ...certificate, published_at, fail_proof: exact(recorded.document) };
+        const members = {
+          type: "PublishedProof",
+          ...certificate,
+          published_at,
+          fail_proof: exact(recorded.document as Json),
+        };
         return made(members, recorded.publishedAt);
       }
       case "announced":
         return made({ ...recorded.members }, at);
     }
   };
-}
-
-/** Writes an unsafe integer as text, because programs may parse it differently. A payer can choose times that large. */
-function exact(value: unknown): unknown {
-  // JSON can contain minus zero, but a signed document cannot.
-  if (typeof value === "number") return Number.isSafeInteger(value) ? value + 0 : JSON.stringify(value);
-  if (Array.isArray(value)) return value.map(exact);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, exact(part)]));
 }

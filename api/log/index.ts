@@ -33,7 +33,7 @@ export {
 export { type LogPlace, logSection } from "./log-section.ts";
 export type { PublicLog } from "./prove-entries.ts";
 export { LOG_PLACE } from "./schemas.ts";
-export type { LogFacts } from "./witness/facts.ts";
+export type { LogFacts } from "./witness/index.ts";
 export type { EntryReaders } from "./write-store.ts";
 
 interface LogNeeds {

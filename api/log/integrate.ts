@@ -3,9 +3,8 @@ import { growTiles } from "../../packages/verifier/src/tlog/grow.ts";
 import { leafHash, sameBytes } from "../../packages/verifier/src/tlog/hash.ts";
 import { type NoteSigner, signNote } from "../../packages/verifier/src/tlog/note.ts";
 import { type Announced, type EntryContent, entryBytes, type Waiting } from "./entry.ts";
-import type { KnownHead } from "./served-checkpoint.ts";
 import type { LogStore } from "./store.ts";
-import { createForkCheck, type TrustParts, unfit } from "./trust.ts";
+import { createForkCheck, type KnownHead, type TrustParts, unfit } from "./trust.ts";
 import type { LogWriter, NewEntry, Queued, TreeEnd, WritingTurn } from "./write-store.ts";
 
 export interface LogState {

@@ -1,8 +1,8 @@
 import { ENTRY_TYPES, type EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
+import type { WitnessOverview } from "./checkpoints-store.ts";
 import { checkpointPath, entryPath, logPath, proofPath, recordPath } from "./log-paths.ts";
 import type { LogPlace } from "./log-section.ts";
-import type { ServedCheckpoint, WitnessOverview } from "./served-checkpoint.ts";
-import type { Generation, LoggedEntry } from "./store.ts";
+import type { Generation, LoggedEntry, StoredCheckpoint } from "./store.ts";
 
 export interface PolicyParts {
   readonly log: { readonly vkey: string; readonly url: string };
@@ -55,7 +55,7 @@ export interface OverviewParts {
   readonly shown: Pick<Generation, "generation" | "origin"> & { readonly vkey: string | null };
   /** All logs of the service, oldest first. Only the last one grows. */
   readonly generations: readonly Generation[];
-  readonly checkpoint: ServedCheckpoint | null;
+  readonly checkpoint: StoredCheckpoint | null;
   readonly witnesses: readonly WitnessOverview[];
   readonly quorum: number;
   /** Newest first. */

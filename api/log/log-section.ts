@@ -1,9 +1,9 @@
 import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
 import { html, type Markup } from "../platform/page/html.ts";
 import { facts } from "../platform/page/page.ts";
+import type { LogCheckpoints } from "./checkpoints-store.ts";
 import { ENTRY_MEANINGS } from "./log-overview.ts";
 import { entryPath, LOG_PATH, proofPath } from "./log-paths.ts";
-import type { LogCheckpoints } from "./served-checkpoint.ts";
 import type { LoggedEntry, LogStore } from "./store.ts";
 
 const PAIR = new Intl.ListFormat("en-US", { type: "conjunction" });
@@ -34,24 +34,22 @@ export interface LogPlace extends LoggedEntry {
   readonly witnesses: readonly string[];
 }
 
-export interface LogPlaces {
-  /** Returns the entries of a record, oldest first. The list is empty until the first one is integrated. */
-  of(ref: string, types: readonly EntryType[]): Promise<readonly LogPlace[]>;
-  at(generation: number, index: number): Promise<LogPlace | null>;
-}
+export type LogPlaces = ReturnType<typeof createLogPlaces>;
 
 export function createLogPlaces(
   store: Pick<LogStore, "findAll" | "at">,
   checkpoints: Pick<LogCheckpoints, "witnesses">,
-): LogPlaces {
+) {
   const placed = async (entry: LoggedEntry): Promise<LogPlace> => {
     const witnesses = await checkpoints.witnesses(entry.generation);
     const saw = witnesses.filter(({ size }) => size !== null && size > entry.index);
     return { ...entry, witnesses: saw.map(({ name }) => name) };
   };
   return {
-    of: async (ref, types) => Promise.all((await store.findAll(ref, types)).map(placed)),
-    async at(generation, index) {
+    /** Returns the entries of a record, oldest first. The list is empty until the first one is integrated. */
+    of: async (ref: string, types: readonly EntryType[]): Promise<readonly LogPlace[]> =>
+      Promise.all((await store.findAll(ref, types)).map(placed)),
+    async at(generation: number, index: number): Promise<LogPlace | null> {
       const entry = await store.at(generation, index);
       return entry === null ? null : placed(entry);
     },

@@ -1,9 +1,9 @@
 import { formatProof } from "../../packages/verifier/src/tlog/tlog-proof.ts";
 import { inclusionProof } from "../../packages/verifier/src/tlog/tree.ts";
+import type { LogCheckpoints } from "./checkpoints-store.ts";
 import type { LogPlaces } from "./log-section.ts";
-import type { LogCheckpoints, ServedCheckpoint } from "./served-checkpoint.ts";
 import type { StaticLog } from "./static-routes.ts";
-import type { LoggedEntry, LogStore } from "./store.ts";
+import type { LoggedEntry, LogStore, StoredCheckpoint } from "./store.ts";
 
 /** Returns a proof that an entry is in the log. */
 export type ProveEntry = (entry: LoggedEntry) => Promise<string>;
@@ -23,8 +23,8 @@ export interface ProveParts {
  * enough witnesses have cosigned. A proof reads at most two tiles per level in one query, and sometimes the checkpoint.
  */
 export function createProveEntry({ store, checkpoints, elapsedMs }: ProveParts): ProveEntry {
-  const shared = new Map<number, { readonly checkpoint: ServedCheckpoint; readonly at: number }>();
-  const covering = async (generation: number, index: number): Promise<ServedCheckpoint> => {
+  const shared = new Map<number, { readonly checkpoint: StoredCheckpoint; readonly at: number }>();
+  const covering = async (generation: number, index: number): Promise<StoredCheckpoint> => {
     const known = shared.get(generation);
     if (known !== undefined && known.checkpoint.size > index && elapsedMs() - known.at < SHARED_MS)
       return known.checkpoint;
@@ -38,18 +38,13 @@ export function createProveEntry({ store, checkpoints, elapsedMs }: ProveParts):
   };
   return async ({ generation, index, entry }) => {
     const { size, note } = await covering(generation, index);
-    const hashes = await inclusionProof(index, size, async (ids) =>
-      (await store.tiles(generation, ids)).map((tile, place) => {
-        if (tile === null) throw new Error(`log ${generation}: tile ${JSON.stringify(ids[place])} is missing`);
-        return tile;
-      }),
-    );
+    const hashes = await inclusionProof(index, size, (ids) => store.tiles(generation, ids));
     return formatProof({ index, hashes, checkpoint: note, extra: entry });
   };
 }
 
 /** The number of signatures, without the log's own. */
-const cosignatures = ({ note }: ServedCheckpoint): number => note.split("\n\u2014 ").length - 2;
+const cosignatures = ({ note }: StoredCheckpoint): number => note.split("\n\u2014 ").length - 2;
 
 /** The log, as the routes read it. */
 export interface PublicLog {

@@ -124,22 +124,18 @@ export function acceptsGzip(header: string | undefined): boolean {
 }
 
 /** An immutable tile of hashes or bundle of entries. */
-export interface Resource {
+interface Resource {
   readonly kind: "tile" | "entries";
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
 /** The reason that a path has no resource: a malformed path, or a tile beyond the end of the tree. */
-export type Absence = "not_canonical" | "beyond_the_tree";
+type Absence = "not_canonical" | "beyond_the_tree";
 
-/** The log as static resources (C2SP tlog-tiles). */
-export interface StaticLog {
-  /** @param path the path after the log's prefix, as it was sent: `tile/0/x001/067.p/12` */
-  resource(generation: number, path: string): Promise<Resource | Absence>;
-}
+export type StaticLog = ReturnType<typeof createStaticLog>;
 
-/** Creates the static log. A request takes at most three reads by primary key, and 256 entries. */
-export function createStaticLog(store: LogStore): StaticLog {
+/** Creates the log as static resources (C2SP tlog-tiles). A request takes at most three reads by primary key, and 256 entries. */
+export function createStaticLog(store: LogStore) {
   // A tree only grows, so it still has every size that it once had.
   const reached = new Map<number, number>();
   const reaches = async (generation: number, size: number): Promise<boolean> => {
@@ -150,7 +146,8 @@ export function createStaticLog(store: LogStore): StaticLog {
     return size <= newest;
   };
   return {
-    async resource(generation, path) {
+    /** @param path the path after the log's prefix, as it was sent: `tile/0/x001/067.p/12` */
+    async resource(generation: number, path: string): Promise<Resource | Absence> {
       const asked = parseTilePath(path);
       if (asked === null) return "not_canonical";
       const { n, width } = asked;
@@ -161,8 +158,7 @@ export function createStaticLog(store: LogStore): StaticLog {
         if (entries.length !== width) throw new Error(`log ${generation}: entries of ${path} are missing`);
         return { kind: "entries", bytes: formatBundle(entries) };
       }
-      const [tile = null] = await store.tiles(generation, [{ level, n, width }]);
-      if (tile === null) throw new Error(`log ${generation}: ${path} is missing`);
+      const [tile = []] = await store.tiles(generation, [{ level, n, width }]);
       return { kind: "tile", bytes: new Uint8Array(tile) };
     },
   };

@@ -1,5 +1,6 @@
 import type pg from "pg";
 import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
+import { type TileId, tilePath } from "../../packages/verifier/src/tlog/tile.ts";
 
 interface CheckpointColumns {
   size: string;
@@ -27,39 +28,51 @@ const TILES = `SELECT substr(tile.hashes, 1, 32 * asked.width) AS hashes
     ON tile.generation = $1 AND tile.level = asked.level AND tile.n = asked.n AND length(tile.hashes) >= 32 * asked.width
   ORDER BY place`;
 
-export function createLogStore(pool: pg.Pool): LogStore {
+export type LogStore = ReturnType<typeof createLogStore>;
+
+/** Reads the log. Everything that it returns is committed and immutable. */
+export function createLogStore(pool: pg.Pool) {
   const checkpoint = async (name: string, text: string, values: readonly unknown[]) => {
     const { rows } = await pool.query<CheckpointColumns>({ name, text, values: [...values] });
     return rows[0] === undefined ? null : parseCheckpoint(rows[0]);
   };
-  const entries = async (name: string, text: string, values: readonly unknown[]) =>
+  const entries = async (name: string, text: string, values: readonly unknown[]): Promise<readonly LoggedEntry[]> =>
     (await pool.query<EntryColumns>({ name, text, values: [...values] })).rows.map(parseEntry);
   return {
-    newest: (generation) => checkpoint("log-newest", `${CHECKPOINT} ORDER BY size DESC LIMIT 1`, [generation]),
-    checkpointAt: (generation, size) => checkpoint("log-checkpoint", `${CHECKPOINT} AND size = $2`, [generation, size]),
-    async tiles(generation, ids) {
+    newest: (generation: number) => checkpoint("log-newest", `${CHECKPOINT} ORDER BY size DESC LIMIT 1`, [generation]),
+    checkpointAt: (generation: number, size: number) =>
+      checkpoint("log-checkpoint", `${CHECKPOINT} AND size = $2`, [generation, size]),
+    /** Returns the first `32 * width` bytes of each tile, in the requested order. @throws Error if a tile is missing */
+    async tiles(generation: number, ids: readonly TileId[]): Promise<readonly Uint8Array[]> {
       const { rows } = await pool.query<{ hashes: Buffer | null }>({
         name: "log-tiles",
         text: TILES,
         values: [generation, ids.map(({ level }) => level), ids.map(({ n }) => n), ids.map(({ width }) => width)],
       });
-      return rows.map(({ hashes }) => hashes);
+      return ids.map((id, place) => {
+        const hashes = rows[place]?.hashes ?? null;
+        if (hashes === null) throw new Error(`log ${generation}: ${tilePath(id)} is missing`);
+        return hashes;
+      });
     },
-    async entries(generation, from, to) {
+    /** Returns the entries from index `from` up to but not including `to`, fewer if the tree ends before. */
+    async entries(generation: number, from: number, to: number): Promise<readonly Uint8Array[]> {
       const text = `${ENTRY} WHERE generation = $1 AND idx >= $2 AND idx < $3 ORDER BY idx`;
       return (await entries("log-entries", text, [generation, from, to])).map(({ entry }) => entry);
     },
-    find: async (type, ref) =>
+    find: async (type: EntryType, ref: string) =>
       (await entries("log-find", `${ENTRY} WHERE type = $1 AND ref = $2`, [type, ref]))[0] ?? null,
-    findAll: (ref, types) =>
+    /** Returns the entries of one record with any of these types, in the order of the log. */
+    findAll: (ref: string, types: readonly EntryType[]) =>
       entries("log-find-all", `${ENTRY} WHERE ref = $1 AND type = ANY($2) ORDER BY generation, idx`, [ref, types]),
-    at: async (generation, index) =>
+    at: async (generation: number, index: number) =>
       (await entries("log-at", `${ENTRY} WHERE generation = $1 AND idx = $2`, [generation, index]))[0] ?? null,
-    async generations() {
-      const { rows } = await pool.query<{ generation: number; origin: string; vkey: string; started_at: Date }>(
-        "SELECT generation, origin, vkey, started_at FROM log ORDER BY generation",
+    /** Oldest first. */
+    async generations(): Promise<readonly Generation[]> {
+      const { rows } = await pool.query<Generation>(
+        'SELECT generation, origin, vkey, started_at AS "startedAt" FROM log ORDER BY generation',
       );
-      return rows.map(({ started_at, ...generation }) => ({ ...generation, startedAt: started_at }));
+      return rows;
     },
   };
 }
@@ -68,22 +81,15 @@ const parseCheckpoint = ({ size, ...row }: CheckpointColumns): StoredCheckpoint 
 
 const parseEntry = ({ idx, ...row }: EntryColumns): LoggedEntry => ({ ...row, index: Number(idx) });
 
-/** A checkpoint with only the log's signature. */
+/** A checkpoint as it is stored, with only the log's signature, or as readers get it, with every cosignature. */
 export interface StoredCheckpoint {
   /** The number of entries. */
   readonly size: number;
   /** 32 bytes. */
   readonly root: Uint8Array;
-  /** The signed note, without cosignatures. */
+  /** The signed note. */
   readonly note: string;
   readonly at: Date;
-}
-
-/** A tile of the tree, up to 256 hashes wide (C2SP tlog-tiles). */
-export interface TilePlace {
-  readonly level: number;
-  readonly n: number;
-  readonly width: number;
 }
 
 export interface LoggedEntry {
@@ -103,20 +109,4 @@ export interface Generation {
   readonly origin: string;
   readonly vkey: string;
   readonly startedAt: Date;
-}
-
-/** Reads the log. Everything that it returns is committed and immutable. */
-export interface LogStore {
-  newest(generation: number): Promise<StoredCheckpoint | null>;
-  checkpointAt(generation: number, size: number): Promise<StoredCheckpoint | null>;
-  /** Returns the first `32 * width` bytes of each tile, or null if it has fewer, in the requested order. */
-  tiles(generation: number, ids: readonly TilePlace[]): Promise<readonly (Uint8Array | null)[]>;
-  /** Returns the entries from index `from` up to but not including `to`, fewer if the tree ends before. */
-  entries(generation: number, from: number, to: number): Promise<readonly Uint8Array[]>;
-  find(type: EntryType, ref: string): Promise<LoggedEntry | null>;
-  /** Returns the entries of one record with any of these types, in the order of the log. */
-  findAll(ref: string, types: readonly EntryType[]): Promise<readonly LoggedEntry[]>;
-  at(generation: number, index: number): Promise<LoggedEntry | null>;
-  /** Oldest first. */
-  generations(): Promise<readonly Generation[]>;
 }

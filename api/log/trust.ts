@@ -1,7 +1,30 @@
 import { EMPTY_ROOT, sameBytes } from "../../packages/verifier/src/tlog/hash.ts";
 import { rootHash } from "../../packages/verifier/src/tlog/tree.ts";
-import type { KnownHead, KnownHeads } from "./served-checkpoint.ts";
 import type { Generation, LogStore } from "./store.ts";
+
+/** A tree that a source outside the database knows. */
+export interface KnownHead {
+  readonly size: number;
+  /** 32 bytes. */
+  readonly root: Uint8Array;
+  /** The source, for the operator: a witness's name, or an anchor's block. */
+  readonly source: string;
+  /** When the tree was seen or cosigned, or null if unknown. */
+  readonly at: Date | null;
+}
+
+/**
+ * The published size of this log, according to the witnesses that cosigned it and the anchors on a chain. A database that
+ * was restored from a backup does not know what it lost; these sources do.
+ */
+export interface KnownHeads {
+  readonly sources: number;
+  /**
+   * Queries all sources. Never rejects: a source that does not respond is listed in `silent`. A source that has not seen
+   * the log yet responds without a head, and is not silent. Reasons are given for the silent ones.
+   */
+  ask(): Promise<{ readonly heads: readonly KnownHead[]; readonly silent: readonly string[] }>;
+}
 
 /** The end of the log in the database. */
 export interface OwnHead {
@@ -47,18 +70,6 @@ const SOME_SILENT_MS = 600_000;
 /** The wait if no source responds. Records queue meanwhile, and none is lost. */
 const ALL_SILENT_MS = 86_400_000;
 
-/** Returns whether to keep waiting for silent sources, counted from when one first did not respond. */
-export type Patience = (answered: { readonly silent: readonly string[] }, sources: number) => boolean;
-
-/** @param elapsedMs milliseconds since an arbitrary moment; never runs backwards */
-function createPatience(elapsedMs: () => number): Patience {
-  let since: number | null = null;
-  return ({ silent }, sources) => {
-    since = silent.length === 0 ? null : (since ?? elapsedMs());
-    return since !== null && elapsedMs() - since < (silent.length < sources ? SOME_SILENT_MS : ALL_SILENT_MS);
-  };
-}
-
 export interface TrustParts {
   readonly generation: number;
   readonly store: Pick<LogStore, "newest" | "tiles">;
@@ -78,25 +89,24 @@ export type ForkCheck =
  * silent ones, but only for a while, because a dead witness must not stop the log forever.
  */
 export function createForkCheck({ generation, store, heads, elapsedMs }: TrustParts) {
-  const isPatient = createPatience(elapsedMs);
-  const rootAt = async (size: number): Promise<Uint8Array> => {
-    if (size === 0) return EMPTY_ROOT;
-    return rootHash(size, async (ids) => {
-      const tiles = await store.tiles(generation, ids);
-      return tiles.map((tile) => tile ?? new Uint8Array());
-    });
+  let silentSince: number | null = null;
+  /** Whether to keep waiting for silent sources, counted from when one first did not respond. */
+  const isPatient = (silent: readonly string[]): boolean => {
+    silentSince = silent.length === 0 ? null : (silentSince ?? elapsedMs());
+    const patienceMs = silent.length < heads.sources ? SOME_SILENT_MS : ALL_SILENT_MS;
+    return silentSince !== null && elapsedMs() - silentSince < patienceMs;
   };
+  const rootAt = (size: number) => rootHash(size, (ids) => store.tiles(generation, ids));
   return {
     rootAt,
     /** @param remembered the heads that this process has committed */
     async check(remembered: readonly KnownHead[]): Promise<ForkCheck> {
       // Query before reading the database: whatever is published was committed earlier.
-      const answers = await heads.ask();
+      const { heads: found, silent } = await heads.ask();
       const own = (await store.newest(generation)) ?? { size: 0, root: EMPTY_ROOT, at: null };
-      const problem = await findFork(own, [...answers.heads, ...remembered], rootAt);
+      const problem = await findFork(own, [...found, ...remembered], rootAt);
       if (problem !== null) return { type: "fork", problem };
-      const { silent } = answers;
-      return { type: isPatient(answers, heads.sources) ? "wait" : "trusted", own, silent };
+      return { type: isPatient(silent) ? "wait" : "trusted", own, silent };
     },
   };
 }

@@ -134,45 +134,55 @@ interface EndColumns {
 /** Levels of a tree whose size is a safe integer. */
 const LEVELS = [0, 1, 2, 3, 4, 5, 6];
 
-export function createLogWriter(pool: pg.Pool, readers: EntryReaders): LogWriter {
+export type LogWriter = ReturnType<typeof createLogWriter>;
+
+/** Writes the log. Any number of processes may try; one has the turn. */
+export function createLogWriter(pool: pg.Pool, readers: EntryReaders) {
   return {
-    async hasWaiting(except) {
+    /** Returns whether any row is queued, other than these. */
+    async hasWaiting(except: readonly string[]): Promise<boolean> {
       const text = "SELECT EXISTS (SELECT FROM log_pending WHERE seq <> ALL($1::bigint[])) AS waits";
       return (await pool.query<{ waits: boolean }>(named(text, [except]))).rows[0]?.waits === true;
     },
 
-    async server() {
+    /** Identifies the run of the database server. It changes with a restart, a restore, or a different server. */
+    async server(): Promise<string> {
       const { rows } = await pool.query<{ server: string }>(named(`SELECT ${SERVER} AS server`, []));
       return rows[0]?.server ?? "";
     },
 
-    async vouch(generation, server) {
+    /** Records, for all processes, that the log was checked on this server and is complete. */
+    async vouch(generation: number, server: string): Promise<void> {
       await pool.query(named(VOUCH, [generation, server]));
     },
 
-    isVouchedFor: async (generation, server) => (await pool.query(named(VOUCHED, [generation, server]))).rowCount === 1,
+    /** Whether the log was checked on this server. */
+    isVouchedFor: async (generation: number, server: string): Promise<boolean> =>
+      (await pool.query(named(VOUCHED, [generation, server]))).rowCount === 1,
 
-    inTurn: (generation, work) =>
+    /** Runs the work in a turn, or returns null if another process has it. If it rejects, the transaction may not have committed. */
+    inTurn: <T>(generation: number, work: (turn: WritingTurn) => Promise<T>): Promise<T | null> =>
       inTransaction(
         pool,
         async (client, [isMine]) => (isMine ? work(await turnOn(client, { generation, readers })) : null),
         [{ statement: TRY, answer: ({ rows }) => rows[0]?.mine === true }] as const,
       ),
 
-    async begin({ generation, origin, vkey }) {
+    /** Adds the generation unless it exists, and returns the stored one. After that, no turn of an earlier one can write. */
+    async begin({ generation, origin, vkey }: NewGeneration): Promise<NewGeneration> {
       // After this lock, any turn of the previous log is over or will see that the log has ended.
       await inTransaction(pool, (client) => client.query(named(BEGIN, [generation, origin, vkey])), [WAIT]);
-      const { rows } = await pool.query<Omit<Generation, "startedAt"> & { started_at: Date }>(
-        "SELECT generation, origin, vkey, started_at FROM log WHERE generation = $1 OR origin = $2 ORDER BY generation = $1 DESC",
+      const { rows } = await pool.query<NewGeneration>(
+        "SELECT generation, origin, vkey FROM log WHERE generation = $1 OR origin = $2 ORDER BY generation = $1 DESC",
         [generation, origin],
       );
       const [found] = rows;
       if (found === undefined) throw new Error("the log's generation was not added and does not exist");
-      const { started_at, ...known } = found;
-      return { ...known, startedAt: started_at };
+      return found;
     },
 
-    announce: (announced) =>
+    /** Queues facts that are not queued or logged yet. A signing key is queued again if it returns after another one. */
+    announce: (announced: readonly Announced[]): Promise<void> =>
       inTransaction(
         pool,
         async (client) => {
@@ -191,11 +201,14 @@ export function createLogWriter(pool: pg.Pool, readers: EntryReaders): LogWriter
         [WAIT],
       ),
 
-    async queueMissed() {
+    /** Queues reversals that no trigger could see. */
+    async queueMissed(): Promise<void> {
       await pool.query(MISSED);
     },
   };
 }
+
+type NewGeneration = Omit<Generation, "startedAt">;
 
 /** Drops the key that was announced last, and gives a returning key the id of its next entry. */
 const newOf = (announced: readonly Announced[], keys: readonly string[]): readonly Announced[] =>
@@ -204,16 +217,22 @@ const newOf = (announced: readonly Announced[], keys: readonly string[]): readon
     return ref === null ? [] : [{ ...one, ref }];
   });
 
+export type WritingTurn = Awaited<ReturnType<typeof turnOn>>;
+
+/** One transaction with exclusive access to the log. */
 async function turnOn(
   client: pg.PoolClient,
   { generation, readers }: { readonly generation: number; readonly readers: EntryReaders },
-): Promise<WritingTurn> {
+) {
   const ask = <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[]) =>
     client.query<Row>(named(text, values));
   return {
     end: await readEnd(ask, generation),
-    waiting: (after, limit, except) => readWaiting({ ask, readers }, { after, limit, except }),
-    async append(entries, done) {
+    /** Returns the oldest rows after `after`, in order, with their records. Rows in `except` are left out. */
+    waiting: (after: string, limit: number, except: readonly string[]) =>
+      readWaiting({ ask, readers }, { after, limit, except }),
+    /** Adds entries, and removes rows from the queue. */
+    async append(entries: readonly NewEntry[], done: readonly string[]): Promise<void> {
       if (entries.length > 0) {
         const columns = [
           entries.map(({ index }) => index),
@@ -225,7 +244,8 @@ async function turnOn(
       }
       await ask(TAKE, [done]);
     },
-    async publish({ tiles, size, root }, note) {
+    /** Stores the new tiles and the signed checkpoint. This is the last call of a turn. */
+    async publish({ tiles, size, root }: Growth, note: string): Promise<void> {
       const columns = [tiles.map(({ level }) => level), tiles.map(({ n }) => n), tiles.map(({ hashes }) => hashes)];
       await ask(GROW, [generation, ...columns.map((column) => column.map(bytesOf))]);
       await ask(CHECKPOINT, [generation, size, bytesOf(root), note]);
@@ -285,35 +305,4 @@ export interface NewEntry {
   readonly ref: string;
   readonly index: number;
   readonly entry: Uint8Array;
-}
-
-/** One transaction with exclusive access to the log. */
-export interface WritingTurn {
-  readonly end: TreeEnd;
-  /** Returns the oldest rows after `after`, in order, with their records. Rows in `except` are left out. */
-  waiting(after: string, limit: number, except: readonly string[]): Promise<readonly Queued[]>;
-  /** Adds entries, and removes rows from the queue. */
-  append(entries: readonly NewEntry[], done: readonly string[]): Promise<void>;
-  /** Stores the new tiles and the signed checkpoint. This is the last call of a turn. */
-  publish(growth: Growth, note: string): Promise<void>;
-}
-
-/** Writes the log. Any number of processes may try; one has the turn. */
-export interface LogWriter {
-  /** Returns whether any row is queued, other than these. */
-  hasWaiting(except: readonly string[]): Promise<boolean>;
-  /** Identifies the run of the database server. It changes with a restart, a restore, or a different server. */
-  server(): Promise<string>;
-  /** Records, for all processes, that the log was checked on this server and is complete. */
-  vouch(generation: number, server: string): Promise<void>;
-  /** Whether the log was checked on this server. */
-  isVouchedFor(generation: number, server: string): Promise<boolean>;
-  /** Runs the work in a turn, or returns null if another process has it. If it rejects, the transaction may not have committed. */
-  inTurn<T>(generation: number, work: (turn: WritingTurn) => Promise<T>): Promise<T | null>;
-  /** Adds the generation unless it exists, and returns the stored one. After that, no turn of an earlier one can write. */
-  begin(generation: Omit<Generation, "startedAt">): Promise<Generation>;
-  /** Queues facts that are not queued or logged yet. A signing key is queued again if it returns after another one. */
-  announce(announced: readonly Announced[]): Promise<void>;
-  /** Queues reversals that no trigger could see. */
-  queueMissed(): Promise<void>;
 }

@@ -14,7 +14,7 @@ import type { ChainReader } from "../../platform/chain/chain.ts";
 import { discreet } from "../../platform/chain/rpc.ts";
 import { PATIENT_FEE } from "../../platform/relayer/fees.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
-import type { Anchor, AnchorChain, Progress } from "./store.ts";
+import type { Anchor, Progress } from "./store.ts";
 
 /** An account's first anchor takes 69,253 gas, each later one 32,253 (`npm run bench:gas`). */
 const ANCHOR_GAS = 120_000n;
@@ -33,17 +33,23 @@ const originHash = (origin: string) => sha256(stringToHex(origin));
 const purposeOf = (origin: string, { size, root }: Pick<Anchor, "size" | "root">) =>
   keccak256(concat([LOG_ANCHOR.address, originHash(origin), numberToHex(size, { size: 8 }), toHex(root)]));
 
+export type AnchorChain = ReturnType<typeof createLogAnchors>;
+
 /** Anchors the log in `contracts/LogAnchor.sol` from the relayer's account. */
-export function createLogAnchors({ chain, relayer, minedWithinMs = MINED_WITHIN_MS }: LogAnchorParts): AnchorChain {
+export function createLogAnchors({ chain, relayer, minedWithinMs = MINED_WITHIN_MS }: LogAnchorParts) {
   const { client } = chain;
-  const newest: AnchorChain["newest"] = async (origin) => {
+  /** Returns this account's newest anchor, or null. Rejects while the chain is unreachable. */
+  const newest = async (origin: string) => {
     const args = [relayer.address, originHash(origin)] as const;
     const call = { address: LOG_ANCHOR.address, abi: logAnchorAbi, functionName: "latest", args } as const;
     const found = await client.readContract(call).catch(nullIfNoContract);
     if (found === null || found[0] === 0n) return null;
     return { size: Number(found[0]), block: Number(found[1]), root: Buffer.from(found[2].slice(2), "hex") };
   };
-  /** Reads the chain's state first, because it outlives our record of the transactions. */
+  /**
+   * Sends the anchor unless it was sent before, and returns its progress. Reads the chain's state first, because it
+   * outlives our record of the transactions.
+   */
   const carry = async (origin: string, anchor: Anchor): Promise<Progress> => {
     const sending = { state: "sending", transaction: anchor.transaction, block: null } as const;
     const purpose = purposeOf(origin, anchor);

@@ -1,5 +1,6 @@
 import type { LogStore } from "../store.ts";
-import type { AnchorChain, AnchorStore, Progress } from "./store.ts";
+import type { AnchorChain } from "./chain.ts";
+import type { AnchorStore, Progress } from "./store.ts";
 
 export interface AnchoringParts {
   readonly generation: number;

@@ -21,22 +21,27 @@ interface Columns {
   at: Date;
 }
 
-/** @param chainId the chain of the anchors */
-export function createAnchorStore(pool: pg.Pool, chainId: number): AnchorStore {
+export type AnchorStore = ReturnType<typeof createAnchorStore>;
+
+/** The anchors, shared by all processes. @param chainId the chain of the anchors */
+export function createAnchorStore(pool: pg.Pool, chainId: number) {
   const read = async (text: string, generation: number): Promise<Anchor | null> => {
     const { rows } = await pool.query<Columns>(named(text, [generation]));
     return rows[0] === undefined ? null : anchorOf(rows[0]);
   };
   return {
-    open: (generation) => read(`${COLUMNS} AND state IN ('sending', 'mined') ORDER BY size LIMIT 1`, generation),
-    newest: (generation) => read(`${COLUMNS} ORDER BY size DESC LIMIT 1`, generation),
-    begin: (generation, { size, root }, every) =>
+    /** Returns an anchor that is not final yet, or null. */
+    open: (generation: number) =>
+      read(`${COLUMNS} AND state IN ('sending', 'mined') ORDER BY size LIMIT 1`, generation),
+    newest: (generation: number) => read(`${COLUMNS} ORDER BY size DESC LIMIT 1`, generation),
+    /** Begins an anchor if none is open, the last one is old enough, and the log has grown since. */
+    begin: (generation: number, { size, root }: Pick<Anchor, "size" | "root">, every: number): Promise<void> =>
       inTransaction(pool, async (client) => {
         // Without the lock, two processes could begin an anchor at the same time.
         await lock(client, "log anchor");
         await client.query(named(BEGIN, [generation, size, Buffer.from(root), chainId, every]));
       }),
-    async progress(generation, size, { state, transaction, block }) {
+    async progress(generation: number, size: number, { state, transaction, block }: Progress): Promise<void> {
       const tx = transaction === null ? null : bytes(transaction);
       await pool.query(named(PROGRESS, [generation, size, state, tx, block]));
     },
@@ -65,26 +70,4 @@ export interface Anchor {
 
 export type AnchorState = "sending" | "mined" | "final" | "failed";
 
-export interface Progress {
-  readonly state: AnchorState;
-  readonly transaction: `0x${string}` | null;
-  readonly block: number | null;
-}
-
-/** The anchors, shared by all processes. */
-export interface AnchorStore {
-  /** Returns an anchor that is not final yet, or null. */
-  open(generation: number): Promise<Anchor | null>;
-  /** Begins an anchor if none is open, the last one is old enough, and the log has grown since. */
-  begin(generation: number, head: { readonly size: number; readonly root: Uint8Array }, every: number): Promise<void>;
-  progress(generation: number, size: number, progress: Progress): Promise<void>;
-  newest(generation: number): Promise<Anchor | null>;
-}
-
-/** The contract that stores the anchors of one account. */
-export interface AnchorChain {
-  /** Sends the anchor unless it was sent before, and returns its progress. */
-  carry(origin: string, anchor: Anchor): Promise<Progress>;
-  /** Returns this account's newest anchor, or null. Rejects while the chain is unreachable. */
-  newest(origin: string): Promise<{ readonly size: number; readonly root: Uint8Array; readonly block: number } | null>;
-}
+export type Progress = Pick<Anchor, "state" | "transaction" | "block">;

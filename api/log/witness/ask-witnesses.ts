@@ -3,8 +3,8 @@ import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.
 import { verifyNote } from "../../../packages/verifier/src/tlog/note.ts";
 import type { VerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
 import type { Witness } from "../../platform/config/log-settings.ts";
-import type { KnownHead, KnownHeads } from "../served-checkpoint.ts";
-import type { WitnessCalls, WitnessReply } from "./store.ts";
+import type { KnownHead, KnownHeads } from "../trust.ts";
+import type { WitnessCalls, WitnessReply } from "./calls-web.ts";
 
 /** The URL of a witness's checkpoint of a log (C2SP tlog-witness). */
 export const headUrl = ({ monitoring }: Witness, origin: string): string =>

@@ -1,12 +1,21 @@
-import type { WitnessCalls, WitnessReply } from "./store.ts";
-
 const WITHIN_MS = 5_000;
 
 /** Sixteen ML-DSA-44 cosignatures take 60,000 bytes. */
 const MOST_BYTES = 100_000;
 
-/** The operator configures the witnesses, so private addresses are allowed, but redirects are not. */
-export function createWitnessCalls(withinMs = WITHIN_MS): WitnessCalls {
+export interface WitnessReply {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+export type WitnessCalls = ReturnType<typeof createWitnessCalls>;
+
+/**
+ * Calls witnesses. Rejects unless the full response arrives in time. The operator configures the witnesses, so private addresses are
+ * allowed, but redirects are not.
+ */
+export function createWitnessCalls(withinMs = WITHIN_MS) {
   const ask = async (url: string, init: RequestInit): Promise<WitnessReply> => {
     const response = await fetch(url, { ...init, redirect: "error", signal: AbortSignal.timeout(withinMs) });
     return {
@@ -22,8 +31,9 @@ export function createWitnessCalls(withinMs = WITHIN_MS): WitnessCalls {
       throw new Error(cause instanceof Error ? `${message}: ${cause.message}` : message);
     });
   return {
-    post: (url, body) => explained(ask(url, { method: "POST", body, headers: { "content-type": "text/plain" } })),
-    get: (url) => explained(ask(url, {})),
+    post: (url: string, body: string) =>
+      explained(ask(url, { method: "POST", body, headers: { "content-type": "text/plain" } })),
+    get: (url: string) => explained(ask(url, {})),
   };
 }
 

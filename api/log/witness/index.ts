@@ -13,7 +13,6 @@ import type { LogState } from "../integrate.ts";
 import type { LogStore } from "../store.ts";
 import { createKnownHeads, type HeadSource, witnessSources } from "./ask-witnesses.ts";
 import { createWitnessCalls } from "./calls-web.ts";
-import type { LogFacts } from "./facts.ts";
 import { createOffer } from "./offer-checkpoint.ts";
 import { createWitnessStore, readWitnessed } from "./store.ts";
 
@@ -28,6 +27,30 @@ export interface WitnessingParts {
   readonly store: LogStore;
   readonly now: () => Date;
   readonly log: Logger;
+}
+
+/** The state of the transparency log, its witnesses, and its anchors. */
+export interface LogFacts extends LogState {
+  /** The size of the newest checkpoint, 0 before the first. */
+  readonly size: number;
+  readonly quorum: number;
+  /** The newest checkpoint that enough witnesses have cosigned, and when it reached the quorum, or null. */
+  readonly witnessed: { readonly size: number; readonly at: Date } | null;
+  readonly witnesses: readonly {
+    readonly name: string;
+    readonly size: number | null;
+    readonly cosignedAt: Date | null;
+    readonly error: { readonly text: string; readonly at: Date } | null;
+    /** The reason that the log signs nothing until this witness cosigns, or null. */
+    readonly danger: string | null;
+  }[];
+  readonly anchor: {
+    readonly size: number;
+    readonly state: string;
+    readonly transaction: string | null;
+    readonly block: number | null;
+    readonly at: Date;
+  } | null;
 }
 
 /** Once a day. */

@@ -7,14 +7,8 @@ import type { VerifierKey } from "../../../packages/verifier/src/tlog/verifier-k
 import type { Witness } from "../../platform/config/log-settings.ts";
 import type { LogStore, StoredCheckpoint } from "../store.ts";
 import { headUrl, witnessedHead } from "./ask-witnesses.ts";
-import {
-  type Cosignature,
-  LONGEST_WAIT_SECONDS,
-  type WitnessCalls,
-  type WitnessLease,
-  type WitnessReply,
-  type WitnessStore,
-} from "./store.ts";
+import type { WitnessCalls, WitnessReply } from "./calls-web.ts";
+import { type Cosignature, LONGEST_WAIT_SECONDS, type WitnessLease, type WitnessStore } from "./store.ts";
 
 export interface OfferParts {
   readonly generation: number;
@@ -73,10 +67,8 @@ export function createOffer(parts: OfferParts): (witness: Witness) => Promise<vo
 
 const readerOf =
   ({ store, generation }: OfferParts): ReadTiles =>
-  async (ids) => {
-    const tiles = await store.tiles(generation, ids);
-    return tiles.map((tile) => tile ?? new Uint8Array());
-  };
+  (ids) =>
+    store.tiles(generation, ids);
 
 async function offer(
   parts: OfferParts,

@@ -33,20 +33,6 @@ export interface WitnessLease {
   end(): void;
 }
 
-/** The state of the witnesses, shared by all processes. */
-export interface WitnessStore {
-  /**
-   * Takes the turn to call a witness. Returns null if the witness is not due (it has the newest checkpoint and was called
-   * recently), or another process has the turn. The turn of a dead process is over.
-   */
-  takeTurn(place: WitnessId, newest: number): Promise<WitnessLease | null>;
-  /** Records that it has cosigned a checkpoint of this size. */
-  accept(place: WitnessId, size: number, cosignatures: readonly Cosignature[]): Promise<void>;
-  /** Records a failure. Without `size` or `danger`, the stored value stays. */
-  fail(place: WitnessId, failure: Failure): Promise<void>;
-  list(generation: number): Promise<readonly WitnessRecord[]>;
-}
-
 export interface WitnessId {
   readonly generation: number;
   readonly vkey: string;
@@ -61,18 +47,6 @@ export interface Failure {
   readonly waitSeconds: number;
   readonly size?: number;
   readonly danger?: string;
-}
-
-export interface WitnessReply {
-  readonly status: number;
-  readonly type: string;
-  readonly body: string;
-}
-
-/** Calls witnesses. Rejects unless the full response arrives in time. */
-export interface WitnessCalls {
-  post(url: string, body: string): Promise<WitnessReply>;
-  get(url: string): Promise<WitnessReply>;
 }
 
 /** Longer than an offer takes. After that, or once the first process is gone, another process may take the turn. */
@@ -128,7 +102,10 @@ interface Columns {
   danger: string | null;
 }
 
-export function createWitnessStore(pool: pg.Pool): WitnessStore {
+export type WitnessStore = ReturnType<typeof createWitnessStore>;
+
+/** The state of the witnesses, shared by all processes. */
+export function createWitnessStore(pool: pg.Pool) {
   const enter = createPresence(pool);
   const isDue = async (place: readonly unknown[]): Promise<boolean> => {
     const found = async () => (await pool.query<{ is_due: boolean }>(named(DUE, place))).rows[0]?.is_due;
@@ -138,7 +115,11 @@ export function createWitnessStore(pool: pg.Pool): WitnessStore {
     return (await found()) === true;
   };
   return {
-    async takeTurn({ generation, vkey }, newest) {
+    /**
+     * Takes the turn to call a witness. Returns null if the witness is not due (it has the newest checkpoint and was called
+     * recently), or another process has the turn. The turn of a dead process is over.
+     */
+    async takeTurn({ generation, vkey }: WitnessId, newest: number): Promise<WitnessLease | null> {
       const place = [generation, vkey, newest];
       if (!(await isDue(place))) return null;
       const { owner, leave } = await enter();
@@ -152,7 +133,8 @@ export function createWitnessStore(pool: pg.Pool): WitnessStore {
       leave();
       return null;
     },
-    accept: ({ generation, vkey }, size, cosignatures) =>
+    /** Records that it has cosigned a checkpoint of this size. */
+    accept: ({ generation, vkey }: WitnessId, size: number, cosignatures: readonly Cosignature[]): Promise<void> =>
       inTransaction(pool, async (client) => {
         for (const { keyName, keyId, line, seconds } of cosignatures) {
           await client.query(named(KEEP, [generation, size, keyName, bytes(keyId), line, seconds]));
@@ -162,10 +144,12 @@ export function createWitnessStore(pool: pg.Pool): WitnessStore {
         await client.query(named(ACCEPTED, [generation, vkey, size, seconds]));
         await client.query(named(FORGET, [generation, size]));
       }),
-    async fail({ generation, vkey }, { error, waitSeconds, size = null, danger = null }) {
+    /** Records a failure. Without `size` or `danger`, the stored value stays. */
+    async fail({ generation, vkey }: WitnessId, failure: Failure): Promise<void> {
+      const { error, waitSeconds, size = null, danger = null } = failure;
       await pool.query(named(FAILED, [generation, vkey, waitSeconds, error, size, danger]));
     },
-    async list(generation) {
+    async list(generation: number): Promise<readonly WitnessRecord[]> {
       const { rows } = await pool.query<Columns>(named(LIST, [generation]));
       return rows.map(recordOf);
     },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { KnownHead } from "../../../api/log/served-checkpoint.ts";
+import type { KnownHead } from "../../../api/log/trust.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { KnownHead } from "../../../api/log/served-checkpoint.ts";
 import type { StoredCheckpoint } from "../../../api/log/store.ts";
+import type { KnownHead } from "../../../api/log/trust.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";

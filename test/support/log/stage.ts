@@ -137,9 +137,7 @@ export async function auditLog({ owner, store, verifier, generation = 1 }: Audit
     const next = checkpoints[at + 1];
     if (next === undefined) continue;
     const [oldSize, newSize] = [Number(size), Number(next.size)];
-    const read = async (ids: Parameters<LogStore["tiles"]>[1]) =>
-      (await store.tiles(generation, ids)).map((tile) => tile ?? new Uint8Array());
-    const proof = await consistencyProof(oldSize, newSize, read);
+    const proof = await consistencyProof(oldSize, newSize, (ids) => store.tiles(generation, ids));
     verifyConsistency({ oldSize, oldRoot: root, newSize, newRoot: next.root, proof });
   }
   return faults;

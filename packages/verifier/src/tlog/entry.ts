@@ -218,9 +218,13 @@ const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? val
 
 const text = (value: Json | undefined): string => (value === undefined ? "" : jcs(exact(value)));
 
-/** A log's documents contain safe integers only; any other number is stored as its text. */
-function exact(value: Json): Json {
-  if (typeof value === "number") return Number.isSafeInteger(value) ? value : JSON.stringify(value);
+/**
+ * Returns JSON as a log's documents contain it: any number other than a safe integer as its text, because programs may
+ * parse it differently. A payer can choose times that large.
+ */
+export function exact(value: Json): Json {
+  // JSON can contain minus zero, but a signed document cannot.
+  if (typeof value === "number") return Number.isSafeInteger(value) ? value + 0 : JSON.stringify(value);
   if (Array.isArray(value)) return value.map(exact);
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, exact(part)]));
