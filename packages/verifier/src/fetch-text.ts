@@ -61,13 +61,7 @@ async function readAll({ body }: Response, maxBytes: number): Promise<Uint8Array
     }
     chunks.push(value);
   }
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
+  return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }
 
 async function attempt<T>(url: string, work: () => Promise<T>): Promise<T> {

@@ -6,9 +6,6 @@ export interface Issuer {
   readonly origin: string;
 }
 
-/** A program that checks many documents usually expects one issuer. */
-let last: { readonly text: string; readonly issuer: Issuer } | undefined;
-
 const DID_WEB = /^did:web:((?:[a-z0-9-]+\.)*[a-z0-9-]+)(?:%3A(\d{1,5}))?$/;
 
 /**
@@ -17,12 +14,8 @@ const DID_WEB = /^did:web:((?:[a-z0-9-]+\.)*[a-z0-9-]+)(?:%3A(\d{1,5}))?$/;
  * @throws InputError
  */
 export function parseIssuer(text: string): Issuer {
-  if (text === last?.text) return last.issuer;
   const issuer = text.startsWith("did:") ? issuerOfDid(text) : issuerOfOrigin(text);
-  if (issuer !== null) {
-    last = { text, issuer };
-    return issuer;
-  }
+  if (issuer !== null) return issuer;
   throw new InputError(
     `${quote(text)} is not an issuer: expected an origin like https://trust.example (http only for localhost, no IP address, no path) or its did:web identifier`,
   );

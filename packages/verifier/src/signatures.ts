@@ -2,6 +2,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { base64url, type CryptoKey } from "jose";
 import { quote, Refusal } from "./refusal.ts";
 import { isObject, type JsonObject, parseStrictJson } from "./strict-json.ts";
+import { concatBytes } from "./tlog/base64.ts";
 
 /** A detached JWS, split into its parts; only its form has been checked. */
 export interface DetachedJws {
@@ -14,7 +15,6 @@ const encoder = new TextEncoder();
 /**
  * Splits `header..signature` (RFC 7515, appendix F). The header has exactly `alg` EdDSA and `kid`: no other algorithm
  * is tried, and no extension (`crit`, `b64`) is supported.
- * @param expectedKid characters of base64url
  * @throws Refusal
  */
 export function readJws(jws: string, expectedKid: string): DetachedJws {
@@ -22,8 +22,7 @@ export function readJws(jws: string, expectedKid: string): DetachedJws {
   if (payload === undefined || signature === undefined || more.length > 0)
     throw new Refusal("malformed_jws", "the jws is not a header and a signature separated by two dots");
   if (payload !== "") throw new Refusal("payload_not_detached", "the jws carries its own payload");
-  // A header in the usual form needs no parsing.
-  if (header !== encode(`{"alg":"EdDSA","kid":"${expectedKid}"}`)) checkHeader(header, expectedKid);
+  checkHeader(header, expectedKid);
   const bytes = decode(signature);
   if (bytes?.length !== 64) throw new Refusal("malformed_jws", "the signature is not 64 bytes in base64url");
   return { protected: header, signature: bytes };
@@ -56,30 +55,13 @@ const decode = (text: string): Uint8Array<ArrayBuffer> | null =>
   text !== "" && BASE64URL.test(text) ? (base64url.decode(text) as Uint8Array<ArrayBuffer>) : null;
 
 /**
- * Returns the base64url of UTF-8. Text with one byte per character, as in nearly every document, takes the faster
- * built-in.
+ * Returns whether the JWS signs the RFC 8785 form of a document: Ed25519 over `header.payload` (RFC 7515, section 5.2,
+ * and RFC 8037).
  */
-function encode(text: string, bytes = encoder.encode(text)): string {
-  if (bytes.length !== text.length) return base64url.encode(bytes);
-  return btoa(text).replace(/=/g, "").replace(/\+/g, "-").replace(/\//g, "_");
-}
-
-/**
- * Returns whether the JWS signs the canonical document: Ed25519 over `header.payload` (RFC 7515, section 5.2, and RFC
- * 8037).
- */
-export function jwsHolds(jws: DetachedJws, { text, bytes }: Canonical, key: CryptoKey): Promise<boolean> {
-  const input = encoder.encode(`${jws.protected}.${encode(text, bytes)}`);
+export function jwsHolds(jws: DetachedJws, canonical: Uint8Array, key: CryptoKey): Promise<boolean> {
+  const input = encoder.encode(`${jws.protected}.${base64url.encode(canonical)}`);
   return crypto.subtle.verify("Ed25519", key, jws.signature, input);
 }
-
-/** The RFC 8785 form of a document, as text and in UTF-8. */
-export interface Canonical {
-  readonly text: string;
-  readonly bytes: Uint8Array<ArrayBuffer>;
-}
-
-export const canonicalOf = (text: string): Canonical => ({ text, bytes: encoder.encode(text) });
 
 interface SignedOptions {
   /** The RFC 8785 form of the proof without `proofValue`. */
@@ -90,15 +72,13 @@ interface SignedOptions {
 
 /**
  * Returns whether a W3C `eddsa-jcs-2022` proof value signs the SHA-256 of the canonical proof options followed by the
- * SHA-256 of the canonical document.
+ * SHA-256 of the RFC 8785 form of the document.
  */
 export function proofValueHolds(
   { canonicalOptions, proofValue }: SignedOptions,
-  { bytes }: Canonical,
+  canonical: Uint8Array,
   key: CryptoKey,
 ): Promise<boolean> {
-  const data = new Uint8Array(64);
-  data.set(sha256(encoder.encode(canonicalOptions)));
-  data.set(sha256(bytes), 32);
+  const data = concatBytes(sha256(encoder.encode(canonicalOptions)), sha256(canonical));
   return crypto.subtle.verify("Ed25519", key, proofValue, data);
 }

@@ -16,23 +16,6 @@ const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
  * @throws Refusal `malformed_json` or `duplicate_key`
  */
 export function parseStrictJson(source: string | Uint8Array): Json {
-  return read(source, SIGNED_NUMBERS).value;
-}
-
-/**
- * A value, and whether the members of all its objects are in canonical order, so that `JSON.stringify` writes the RFC
- * 8785 form.
- */
-export interface StrictJson {
-  readonly value: Json;
-  readonly inOrder: boolean;
-}
-
-/**
- * Parses strict JSON as `parseStrictJson` does, and reports the order of members.
- * @throws Refusal `malformed_json` or `duplicate_key`
- */
-export function readStrictJson(source: string | Uint8Array): StrictJson {
   return read(source, SIGNED_NUMBERS);
 }
 
@@ -42,7 +25,7 @@ export function readStrictJson(source: string | Uint8Array): StrictJson {
  * @throws Refusal `malformed_json` or `duplicate_key`
  */
 export function parseUnsignedJson(source: string | Uint8Array): Json {
-  return read(source, ANY_NUMBERS).value;
+  return read(source, ANY_NUMBERS);
 }
 
 /** The numbers that a text may contain: by value, and by their notation outside of strings. */
@@ -59,14 +42,11 @@ const SIGNED_NUMBERS: Numbers = {
 };
 const ANY_NUMBERS: Numbers = { fits: Number.isFinite, refused: null, rule: "a number is too large for a double" };
 
-function read(source: string | Uint8Array, numbers: Numbers): StrictJson {
+function read(source: string | Uint8Array, numbers: Numbers): Json {
   const text = typeof source === "string" ? source : decode(source);
   const value = parse(text);
-  const found: Walk = { numbers, members: 0, inOrder: true };
-  look(value, found, 0);
-  // `JSON.stringify` repeats no member and writes integers plainly, so text equal to its output is unambiguous.
-  if (JSON.stringify(value) !== text) refuseAmbiguity(text, numbers, found.members);
-  return { value, inOrder: found.inOrder };
+  refuseAmbiguity(text, numbers, membersIn(value, numbers, 0));
+  return value;
 }
 
 export const isObject = (value: Json | undefined): value is JsonObject =>
@@ -99,36 +79,18 @@ function refuseAmbiguity(text: string, { refused, rule }: Numbers, members: numb
     );
 }
 
-/**
- * The state of a walk over a value: the allowed numbers, the number of members in all objects, and whether they are in
- * order.
- */
-interface Walk {
-  readonly numbers: Numbers;
-  members: number;
-  inOrder: boolean;
-}
-
-/** Walks over a value and refuses anything that strict JSON does not allow. */
-function look(value: Json, found: Walk, depth: number): void {
+/** Returns the number of members in all objects of a value. @throws Refusal for anything that strict JSON does not allow */
+function membersIn(value: Json, numbers: Numbers, depth: number): number {
   if (typeof value === "string") refuseHalves(value);
-  if (typeof value === "number" && !found.numbers.fits(value)) refuseNumber(found.numbers.rule);
-  if (typeof value !== "object" || value === null) return;
+  if (typeof value === "number" && !numbers.fits(value)) refuseNumber(numbers.rule);
+  if (typeof value !== "object" || value === null) return 0;
   if (depth > MAX_DEPTH) throw new Refusal("malformed_json", `not strict JSON: more than ${MAX_DEPTH} levels`);
-  if (Array.isArray(value)) {
-    for (const item of value) look(item, found, depth + 1);
-    return;
-  }
-  const object = value as JsonObject;
-  let before = "";
-  for (const name of Object.keys(object)) {
-    refuseHalves(name);
-    // Strings compare by UTF-16 code units, which is the order of RFC 8785.
-    if (name < before) found.inOrder = false;
-    before = name;
-    found.members++;
-    look(object[name] as Json, found, depth + 1);
-  }
+  const names = Array.isArray(value) ? [] : Object.keys(value);
+  for (const name of names) refuseHalves(name);
+  return Object.values<Json>(value).reduce<number>(
+    (sum, part) => sum + membersIn(part, numbers, depth + 1),
+    names.length,
+  );
 }
 
 function refuseHalves(text: string): void {

@@ -4,8 +4,8 @@ import { jcs } from "./jcs.ts";
 import type { KeySet } from "./key-set.ts";
 import { readProof } from "./proof.ts";
 import { quote, Refusal, type RefusalCode } from "./refusal.ts";
-import { canonicalOf, jwsHolds, proofValueHolds, readJws } from "./signatures.ts";
-import { isObject, type JsonObject, readStrictJson } from "./strict-json.ts";
+import { jwsHolds, proofValueHolds, readJws } from "./signatures.ts";
+import { isObject, type JsonObject, parseStrictJson } from "./strict-json.ts";
 
 export interface Expectation {
   /** The trusted keys. The caller is responsible for their origin. */
@@ -47,7 +47,7 @@ export async function verifyDocument(source: string | Uint8Array, expected: Expe
 
 async function verify(source: string | Uint8Array, { keys, issuer, at = new Date() }: Expectation): Promise<Report> {
   const expectedDid = issuer === undefined ? null : parseIssuer(issuer).did;
-  const { value: document, inOrder } = readStrictJson(source);
+  const document = parseStrictJson(source);
   if (!isObject(document)) throw new Refusal("malformed_document", "the document is not a JSON object");
   const proof = readProof(document);
   if (expectedDid !== null && proof.issuer.did !== expectedDid) {
@@ -58,9 +58,8 @@ async function verify(source: string | Uint8Array, { keys, issuer, at = new Date
   const key = keys.get(proof.kid);
   if (key === undefined) throw new Refusal("unknown_key", `no trusted key has the ID ${quote(proof.kid)}`);
   const { proof: _, ...unsigned } = document;
-  const write = inOrder ? JSON.stringify : jcs;
-  const canonical = canonicalOf(write(unsigned));
-  const signed = { canonicalOptions: write(proof.options), proofValue: proof.proofValue };
+  const canonical = new TextEncoder().encode(jcs(unsigned));
+  const signed = { canonicalOptions: jcs(proof.options), proofValue: proof.proofValue };
   const [jwsValid, valueValid] = await Promise.all([
     jwsHolds(jws, canonical, key),
     proofValueHolds(signed, canonical, key),

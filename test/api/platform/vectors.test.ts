@@ -6,7 +6,7 @@ import { hashData, jcs, proofValue } from "../../../api/platform/signing/documen
 import { multibase, signingKey } from "../../../api/platform/signing/keys.ts";
 import { base58 } from "../../../packages/verifier/src/base58.ts";
 import { jcs as verifierJcs } from "../../../packages/verifier/src/jcs.ts";
-import { canonicalOf, jwsHolds, proofValueHolds } from "../../../packages/verifier/src/signatures.ts";
+import { jwsHolds, proofValueHolds } from "../../../packages/verifier/src/signatures.ts";
 import { w3cAccepts } from "../../packages/verifier/independent.ts";
 import w3c from "../../vectors/eddsa-jcs-2022.json" with { type: "json" };
 import rfc8037 from "../../vectors/rfc8037.json" with { type: "json" };
@@ -59,8 +59,8 @@ describe("RFC 8037, appendix A", () => {
     const { d: _, ...jwk } = rfc8037.privateJwk;
     const key = (await importJWK(jwk, "EdDSA")) as CryptoKey;
     const jws = { protected: header, signature: Uint8Array.from(Buffer.from(signature, "base64url")), kid: "" };
-    expect(await jwsHolds(jws, canonicalOf(rfc8037.payload), key)).toBe(true);
-    expect(await jwsHolds(jws, canonicalOf(rfc8037.payload.toLowerCase()), key)).toBe(false);
+    expect(await jwsHolds(jws, Buffer.from(rfc8037.payload), key)).toBe(true);
+    expect(await jwsHolds(jws, Buffer.from(rfc8037.payload.toLowerCase()), key)).toBe(false);
   });
 });
 
@@ -89,13 +89,13 @@ describe("W3C eddsa-jcs-2022", () => {
     if (signature === null) throw new Error("the verifier cannot read the example's proof value");
     expect(Buffer.from(signature).toString("hex")).toBe(w3c.signatureHex);
     const signed = { canonicalOptions: w3c.canonicalProofOptions, proofValue: signature };
-    expect(await proofValueHolds(signed, canonicalOf(w3c.canonicalDocument), key)).toBe(true);
-    expect(await proofValueHolds(signed, canonicalOf(w3c.canonicalDocument.replace("Alumni", "alumni")), key)).toBe(
+    expect(await proofValueHolds(signed, Buffer.from(w3c.canonicalDocument), key)).toBe(true);
+    expect(await proofValueHolds(signed, Buffer.from(w3c.canonicalDocument.replace("Alumni", "alumni")), key)).toBe(
       false,
     );
     const later = w3c.canonicalProofOptions.replace("23:36:38Z", "23:36:39Z");
     expect(later).not.toBe(w3c.canonicalProofOptions);
-    expect(await proofValueHolds({ ...signed, canonicalOptions: later }, canonicalOf(w3c.canonicalDocument), key)).toBe(
+    expect(await proofValueHolds({ ...signed, canonicalOptions: later }, Buffer.from(w3c.canonicalDocument), key)).toBe(
       false,
     );
   });

@@ -2,7 +2,6 @@ import canonicalize from "canonicalize";
 import canonicalizeAsPacked from "canonicalize-4";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseStrictJson, readStrictJson } from "../../../packages/verifier/src/strict-json.ts";
 import { verifyDocument } from "../../../packages/verifier/src/verify-document.ts";
 import { forge, HEADER } from "./forge.ts";
 import { CREDENTIAL, KEYS, SAMPLE_NOW, SIGNED_CREDENTIAL, SIGNED_VERDICT, SIGNER } from "./samples.ts";
@@ -41,54 +40,19 @@ describe.each(DOCUMENTS)("a signed $kind", ({ document }) => {
   });
 });
 
-describe("names that objects and sort orders treat specially", () => {
-  test.each([
-    ["whole numbers, which sort as text but are stored as numbers", '{"10":1,"9":2}', '{"9":2,"10":1}'],
-    ["__proto__", '{"__proto__":{"a":1},"a":2}', '{"a":2,"__proto__":{"a":1}}'],
-    ["toJSON", '{"a":1,"toJSON":{}}', '{"toJSON":{},"a":1}'],
-    ["an empty name", '{"":1,"a":2}', '{"a":2,"":1}'],
-    // U+1F600 is encoded as D83D DE00 and so sorts before U+FB33.
-    ["code units against code points", '{"\u{1f600}":1,"\ufb33":2}', '{"\ufb33":2,"\u{1f600}":1}'],
-    ["upper case", '{"B":1,"a":2}', '{"a":2,"B":1}'],
-  ])("With %s, only canonical order counts as in order", async (_, canonical, other) => {
-    for (const content of [canonical, other]) {
-      // As an object stores them, with whole numbers first.
-      const kept = JSON.stringify(JSON.parse(content));
-      expect(readStrictJson(content)).toEqual({ value: JSON.parse(content), inOrder: kept === canonical });
-      const signed = await SIGNER.sign({ "@context": CONTEXT, content: JSON.parse(content) }, SAMPLE_NOW);
-      expect(await verify(JSON.stringify(signed))).toMatchObject({ valid: true });
-      expect(await verify(canonicalize(signed) ?? "")).toMatchObject({ valid: true });
-    }
-  });
-
-  test("Members are in order exactly where JSON.stringify writes the canonical form", () => {
-    const leaf = fc.oneof(fc.string({ unit: "grapheme" }), fc.maxSafeInteger(), fc.boolean(), fc.constant(null));
-    const key = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("__proto__", "1", "10", "9", "a", "B"));
-    fc.assert(
-      fc.property(fc.object({ key, values: [leaf], maxDepth: 2, maxKeys: 4 }), (value) => {
-        const canonical = canonicalize(value) ?? "";
-        for (const text of [JSON.stringify(value), canonical]) {
-          const kept = JSON.stringify(JSON.parse(text));
-          expect(readStrictJson(text).inOrder).toBe(kept === canonical);
-        }
-      }),
-    );
-  });
-});
-
-describe("JSON that a program writes but strict JSON refuses", () => {
-  test.each([
-    '{"a":"\\ud83d"}',
-    '{"\\ude00":1}',
-    '{"a":["\\ude00\\ud83d"]}',
-    '{"a":1.5}',
-    '{"a":9007199254740992}',
-    '{"a":1e+21}',
-    `${'{"a":'.repeat(66)}1${"}".repeat(66)}`,
-  ])("The text %s is refused", (text) => {
-    expect(JSON.stringify(JSON.parse(text))).toBe(text);
-    expect(() => parseStrictJson(text)).toThrow(/not strict JSON/);
-  });
+test.each([
+  ["whole numbers, which sort as text but are stored as numbers", '{"10":1,"9":2}', '{"9":2,"10":1}'],
+  ["__proto__", '{"__proto__":{"a":1},"a":2}', '{"a":2,"__proto__":{"a":1}}'],
+  ["toJSON", '{"a":1,"toJSON":{}}', '{"toJSON":{},"a":1}'],
+  ["an empty name", '{"":1,"a":2}', '{"a":2,"":1}'],
+  // U+1F600 is encoded as D83D DE00 and so sorts before U+FB33.
+  ["code units against code points", '{"\u{1f600}":1,"\ufb33":2}', '{"\ufb33":2,"\u{1f600}":1}'],
+])("A document whose members are named like %s is valid in canonical and in any other order", async (_, ...orders) => {
+  for (const content of orders) {
+    const signed = await SIGNER.sign({ "@context": CONTEXT, content: JSON.parse(content) }, SAMPLE_NOW);
+    expect(await verify(JSON.stringify(signed))).toMatchObject({ valid: true });
+    expect(await verify(canonicalize(signed) ?? "")).toMatchObject({ valid: true });
+  }
 });
 
 test.each([

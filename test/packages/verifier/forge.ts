@@ -67,6 +67,7 @@ export const NOT_STRICT: readonly (readonly [name: string, source: string | Uint
   ["a control character in a string", GOOD.replace("VerifiableCredential", "Verifiable\tCredential")],
   ["an escape that JSON does not have", GOOD.replace("VerifiableCredential", "\\x56erifiableCredential")],
   ["half of a surrogate pair", withMember('"a":"\\ud83d"')],
+  ["half of a surrogate pair in a name", withMember('"\\ude00":1')],
   ["white space that JSON does not have", `\u00a0${GOOD}`],
   ["a fraction", withMember('"a":1.5')],
   ["a whole number with a fraction of zero", withMember('"a":1.0')],

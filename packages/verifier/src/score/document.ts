@@ -1,3 +1,4 @@
+import { bytesToHex } from "@noble/hashes/utils.js";
 import canonicalize from "canonicalize";
 import type { ScoreFacts } from "./facts.ts";
 import { inOrder } from "./order.ts";
@@ -16,5 +17,5 @@ export async function scoreDocument(facts: ScoreFacts): Promise<ScoreDocument> {
 /** Returns the SHA-256 of the RFC 8785 form, in lowercase hex. */
 async function sha256(inputs: ScoreFacts): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(canonicalize(inputs)));
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return bytesToHex(new Uint8Array(digest));
 }

@@ -12,9 +12,7 @@ export function toBase64(bytes: Uint8Array): string {
 export const fromBase64 = (text: string): Uint8Array | null =>
   BASE64.test(text) ? base64url.decode(text.replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "")) : null;
 
-export const toHex = (bytes: Uint8Array): string =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-
+/** Returns the parts in one array. */
 export function concatBytes(...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

@@ -1,7 +1,7 @@
+import { bytesToHex } from "@noble/hashes/utils.js";
 import { jcs } from "../jcs.ts";
 import { quote, Refusal } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson, parseUnsignedJson } from "../strict-json.ts";
-import { toHex } from "./base64.ts";
 import { MAX_ENTRY_BYTES } from "./bundle.ts";
 import { ENTRY_TYPES, type EntryType } from "./entry-types.ts";
 import { sha256 } from "./hash.ts";
@@ -62,7 +62,8 @@ export const isKnownType = (type: string): type is EntryType => ENTRY_TYPES.some
 export const isKnown = (entry: AnyEntry): entry is Entry => isKnownType(entry.type);
 
 /** Returns the SHA-256 of the RFC 8785 form, in hex. */
-export const documentSha256 = (document: JsonObject): string => toHex(sha256(new TextEncoder().encode(jcs(document))));
+export const documentSha256 = (document: JsonObject): string =>
+  bytesToHex(sha256(new TextEncoder().encode(jcs(document))));
 
 /** Returns the document of an entry from the response at its URL: a contest's record has it as its `answer`. */
 export function publishedDocument(type: string, source: string | Uint8Array): string | Uint8Array {

@@ -1,5 +1,6 @@
+import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
 import { quote, Refusal } from "../refusal.ts";
-import { concatBytes, fromBase64, toBase64, toHex } from "./base64.ts";
+import { concatBytes, fromBase64, toBase64 } from "./base64.ts";
 import { checkNoteSignature } from "./note-signature.ts";
 import { signedMessage } from "./signed-message.ts";
 import { isKeyName, NOTE_TYPE, type VerifierKey } from "./verifier-key.ts";
@@ -58,7 +59,7 @@ export async function signNote(text: string, ...signers: readonly NoteSigner[]):
 
 /** Returns one signature line of a note, with its newline. */
 export const signatureLine = ({ name, id }: VerifierKey, signature: Uint8Array): string =>
-  `\u2014 ${name} ${toBase64(concatBytes(idBytes(id), signature))}\n`;
+  `\u2014 ${name} ${toBase64(concatBytes(hexToBytes(id), signature))}\n`;
 
 /** @throws Refusal `malformed_note` */
 export function parseNote(source: string | Uint8Array): ParsedNote {
@@ -87,7 +88,7 @@ function parseSignature(line: string): NoteSignature {
   const bytes = fromBase64(encoded);
   if (!isKeyName(name) || bytes === null || bytes.length < 5)
     throw malformed(`${quote(line)} is not a signature: a dash, a name, and a key ID with a signature in base64`);
-  return { name, id: toHex(bytes.subarray(0, 4)), signature: bytes.subarray(4), line: `${line}\n` };
+  return { name, id: bytesToHex(bytes.subarray(0, 4)), signature: bytes.subarray(4), line: `${line}\n` };
 }
 
 /**
@@ -132,8 +133,5 @@ function decode(bytes: Uint8Array): string {
     throw malformed("it is not UTF-8 text");
   }
 }
-
-const idBytes = (id: string): Uint8Array =>
-  Uint8Array.from(id.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16));
 
 const malformed = (reason: string): Refusal => new Refusal("malformed_note", `the note cannot be read: ${reason}`);

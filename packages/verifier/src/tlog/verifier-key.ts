@@ -1,5 +1,6 @@
+import { bytesToHex } from "@noble/hashes/utils.js";
 import { quote, Refusal } from "../refusal.ts";
-import { concatBytes, fromBase64, toBase64, toHex } from "./base64.ts";
+import { concatBytes, fromBase64, toBase64 } from "./base64.ts";
 import { sha256 } from "./hash.ts";
 
 /** The supported signature types of C2SP signed-note, by purpose. */
@@ -29,7 +30,7 @@ export const isKeyName = (name: string): boolean => name.isWellFormed() && /^[^\
  * key.
  */
 const keyId = (name: string, type: NoteType, publicKey: Uint8Array): string =>
-  toHex(sha256(concatBytes(new TextEncoder().encode(`${name}\n`), Uint8Array.of(type), publicKey)).subarray(0, 4));
+  bytesToHex(sha256(concatBytes(new TextEncoder().encode(`${name}\n`), Uint8Array.of(type), publicKey)).subarray(0, 4));
 
 /** @throws Refusal `malformed_vkey` for an invalid name or key length */
 export function verifierKey(name: string, type: NoteType, publicKey: Uint8Array): VerifierKey {
