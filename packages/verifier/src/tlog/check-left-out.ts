@@ -2,10 +2,12 @@ import { fetchText } from "../fetch-text.ts";
 import { InputError, quote, Refusal } from "../refusal.ts";
 import { parseUnsignedJson } from "../strict-json.ts";
 import type { Expectation } from "../verify-document.ts";
-import { isOutdated, type KeptLog, type KeptLogs, readOn } from "./kept-log.ts";
-import { httpLog } from "./log-files.ts";
+import { follow, START } from "./follow.ts";
+import { isOutdated, type KeptLog, type KeptLogs } from "./kept-log.ts";
+import { documentUrl, httpLog } from "./log-files.ts";
 import type { Policy } from "./policy.ts";
-import { entriesOf, hiddenBy, listIn, type WalletEntries } from "./wallet-log.ts";
+import { TILE_WIDTH } from "./tile.ts";
+import { entriesOf, hiddenBy, listIn, type Noted, noteOf, type WalletEntries } from "./wallet-log.ts";
 
 /** A wallet, and the parameters for comparing its record with its entries in the log. */
 export interface CheckLeftOut {
@@ -56,10 +58,9 @@ export async function checkLeftOut(given: CheckLeftOut): Promise<LeftOut> {
   const reading = createReading(given);
   try {
     const first = await compare(given, reading);
-    if (first.hidden.length === 0) return { report: reportOf(first), kept: reading.kept, record: first.record };
+    if (first.report.hidden.length === 0) return { ...first, kept: reading.kept };
     await given.pause();
-    const second = await compare(given, reading);
-    return { report: reportOf(second), kept: reading.kept, record: second.record };
+    return { ...(await compare(given, reading)), kept: reading.kept };
   } catch (error) {
     const isGenuine = error instanceof InputError;
     if (!isGenuine && !(error instanceof Refusal)) throw error;
@@ -73,16 +74,7 @@ export async function checkLeftOut(given: CheckLeftOut): Promise<LeftOut> {
   }
 }
 
-interface Compared {
-  readonly record: string | Uint8Array;
-  readonly hidden: readonly string[];
-  readonly unknown: WalletEntries["unknown"];
-  readonly entries: number;
-  /** The reason why the logs were not read to their ends; null if they were. */
-  readonly unread: string | null;
-}
-
-async function compare(given: CheckLeftOut, reading: Reading): Promise<Compared> {
+async function compare(given: CheckLeftOut, reading: Reading) {
   const unread = await reading.readAll();
   const record = await given.fetchRecord();
   const listing = listIn(parseUnsignedJson(record));
@@ -95,10 +87,17 @@ async function compare(given: CheckLeftOut, reading: Reading): Promise<Compared>
     logs.flatMap(({ notes }) => notes),
   );
   const hidden = hiddenBy(listing, certificates, new Date());
-  return { record, hidden, unknown, entries: logs.reduce((sum, { place }) => sum + place.size, 0), unread };
+  const entries = logs.reduce((sum, { place }) => sum + place.size, 0);
+  return { record, report: reportOf({ hidden, unknown, entries, unread }) };
 }
 
-function reportOf({ hidden, unknown, entries, unread }: Omit<Compared, "record">): LeftOutReport {
+interface Compared extends Pick<LeftOutReport, "hidden" | "entries"> {
+  readonly unknown: WalletEntries["unknown"];
+  /** The reason why the logs were not read to their ends; null if they were. */
+  readonly unread: string | null;
+}
+
+function reportOf({ hidden, unknown, entries, unread }: Compared): LeftOutReport {
   const report = (state: LeftOutReport["state"], reason: string): LeftOutReport => ({
     ...{ state, reason: reason.slice(0, 2_000), hidden, entries },
   });
@@ -111,32 +110,50 @@ function reportOf({ hidden, unknown, entries, unread }: Omit<Compared, "record">
   return report("nothing", `The record shows each FAIL that counts in the log's ${entries} entries.`);
 }
 
-interface Reading {
-  readonly kept: KeptLogs;
-  /** Returns the reason why a log was not read to its end; null if each was. */
-  readAll(): Promise<string | null>;
-}
+/** Small, so that most of the progress survives if a log stops responding. */
+const BUNDLES_AT_ONCE = 8;
 
-function createReading({ policy, expected, baseUrl, ...given }: CheckLeftOut): Reading {
+type Reading = ReturnType<typeof createReading>;
+
+function createReading({ policy, expected, baseUrl, ...given }: CheckLeftOut) {
   const own = policy.logs.filter((log) => isOf(baseUrl, log));
   const kept = new Map<string, KeptLog>(
     [...given.kept].filter(([origin, log]) => own.some(({ key }) => key.name === origin) && !isOutdated(log)),
   );
-  const time = createTime(given.timeoutMs);
   let most = given.mostEntries;
+  let until = 0;
+  /** Returns the milliseconds left. @throws InputError if there are none */
+  const left = (): number => {
+    const ms = Math.floor(until - performance.now());
+    if (ms < 1) throw new InputError(`the log could not be read in ${given.timeoutMs / 1000} seconds`);
+    return ms;
+  };
   const sizeOf = (origin: string) => kept.get(origin)?.place.size ?? 0;
 
   async function readLog(log: Policy["logs"][number]): Promise<string | null> {
     const origin = log.key.name;
     const before = sizeOf(origin);
     const url = log.url ?? `${baseUrl}/log`;
+    const reading = {
+      ...{ log: httpLog(url, left), policy: { ...policy, logs: [log] }, expected },
+      // Documents that are too large for the log are fetched from its host only.
+      fetchDocument: async (at: string) => fetchText(documentUrl(at, url), { timeoutMs: left() }),
+    };
     try {
-      const ahead = await readOn(kept.get(origin), {
-        ...{ files: httpLog(url, time.left), url, expected, most, policy: { ...policy, logs: [log] } },
-        fetchText: (at) => fetchText(at, { timeoutMs: time.left() }),
-        keep: (read) => void kept.set(origin, read),
-      });
-      return ahead === 0 ? null : `The log was read up to entry ${sizeOf(origin)}; it has more, to be read next time.`;
+      for (let bundles = Math.ceil(most / TILE_WIDTH); bundles > 0; bundles -= BUNDLES_AT_ONCE) {
+        const { place, notes } = kept.get(origin) ?? { place: START, notes: [] };
+        const fresh: Noted[] = [];
+        const next = await follow(place, {
+          ...{ ...reading, mostBundles: Math.min(bundles, BUNDLES_AT_ONCE) },
+          seen(entry, document) {
+            const note = noteOf(entry, document);
+            if (note !== null) fresh.push(note);
+          },
+        });
+        if (next.place !== place) kept.set(origin, { place: next.place, notes: [...notes, ...fresh] });
+        if (next.ahead === 0) return null;
+      }
+      return `The log was read up to entry ${sizeOf(origin)}; it has more, to be read next time.`;
     } catch (error) {
       // Missing cosignatures may only be late; a log that was read before is binding even then.
       const isLate = error instanceof Refusal && error.code === "quorum_not_met";
@@ -149,27 +166,13 @@ function createReading({ policy, expected, baseUrl, ...given }: CheckLeftOut): R
 
   return {
     kept,
-    async readAll() {
+    /** Returns the reason why a log was not read to its end; null if each was. */
+    async readAll(): Promise<string | null> {
       if (own.length === 0) return `The policy names no log of ${baseUrl}.`;
-      time.begin();
+      until = performance.now() + given.timeoutMs;
       const reasons: (string | null)[] = [];
       for (const log of own) reasons.push(await readLog(log));
       return reasons.find((reason) => reason !== null) ?? null;
-    },
-  };
-}
-
-function createTime(timeoutMs: number) {
-  let until = 0;
-  return {
-    begin(): void {
-      until = performance.now() + timeoutMs;
-    },
-    /** Returns the milliseconds left. @throws InputError if there are none */
-    left(): number {
-      const ms = Math.floor(until - performance.now());
-      if (ms < 1) throw new InputError(`the log could not be read in ${timeoutMs / 1000} seconds`);
-      return ms;
     },
   };
 }
