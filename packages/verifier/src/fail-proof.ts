@@ -1,25 +1,15 @@
-import { type Hex, hashTypedData, isAddressEqual, recoverAddress } from "viem";
+import { type Hex, isAddressEqual, recoverAddress } from "viem";
 import { NETWORKS } from "./networks.ts";
-import { InputError, quote } from "./refusal.ts";
+import { type Check, check } from "./offer-receipt/check.ts";
+import { InputError, parseInput, quote } from "./refusal.ts";
+import { digestOf } from "./settlement/typed-data.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson } from "./strict-json.ts";
-
-/** The EIP-3009 order to pay, as USDC defines it. */
-const TYPES = {
-  TransferWithAuthorization: [
-    { name: "from", type: "address" },
-    { name: "to", type: "address" },
-    { name: "value", type: "uint256" },
-    { name: "validAfter", type: "uint256" },
-    { name: "validBefore", type: "uint256" },
-    { name: "nonce", type: "bytes32" },
-  ],
-} as const;
 
 export interface FailProofReport {
   /** Whether the wallet signed exactly the order that the record states it should have refused. */
   readonly valid: boolean;
   /** Every statement of the proof that was checked, and whether it holds. */
-  readonly checks: readonly { readonly statement: string; readonly holds: boolean }[];
+  readonly checks: readonly Check[];
   readonly signer: string;
   /** Atomic USDC. */
   readonly amount: string;
@@ -32,7 +22,11 @@ export interface FailProofReport {
  * @throws InputError for a record without a published proof, or with a signature that only a contract could have made
  */
 export async function checkFailProof(source: string | Uint8Array): Promise<FailProofReport> {
-  const record = object(parseStrictJson(source), "the record");
+  const json = parseInput(
+    () => parseStrictJson(source),
+    (reason) => `The record cannot be read: ${reason}.`,
+  );
+  const record = object(json, "the record");
   if (record.proof === undefined)
     throw new InputError("The record has no published proof. It is published once the signature has expired.");
   const proof = object(record.proof, "proof");
@@ -40,13 +34,13 @@ export async function checkFailProof(source: string | Uint8Array): Promise<FailP
   const message = object(typed.message, "proof.typed_data.message");
   const challenge = object(proof.challenge, "proof.challenge");
   const chainId = Number(object(typed.domain, "proof.typed_data.domain").chainId);
-  const known = Object.values(NETWORKS);
-  const usdc = known.find((network) => network.chainId === chainId)?.usdc;
-  if (usdc === undefined)
+  const known = Object.entries(NETWORKS);
+  const network = known.find(([, one]) => one.chainId === chainId)?.[0];
+  if (network === undefined)
     throw new InputError(
-      `The typed data is for chain ${quote(chainId)}; expected ${known.map((network) => network.chainId).join(" or ")}.`,
+      `The typed data is for chain ${quote(chainId)}; expected ${known.map(([, one]) => one.chainId).join(" or ")}.`,
     );
-  const { digest, signer } = await recover(proof, message, { chainId, ...usdc });
+  const { digest, signer } = await recover(proof, message, network);
   const stated = statedSignature(record);
   const checks = [
     check("the typed data hashes to the digest of the proof", digest === proof.digest),
@@ -67,38 +61,35 @@ export async function checkFailProof(source: string | Uint8Array): Promise<FailP
   };
 }
 
-async function recover(
-  { signature }: JsonObject,
-  message: JsonObject,
-  { chainId, address, name }: { chainId: number; address: Hex; name: string },
-): Promise<{ digest: Hex; signer: string }> {
+async function recover({ signature }: JsonObject, message: JsonObject, network: string) {
   if (typeof signature !== "string" || !/^0x[0-9a-f]{130}$/i.test(signature))
     throw new InputError("The signature is not 65 bytes long: a contract made it, and only the chain can check it.");
-  const domain = { name, version: "2", chainId, verifyingContract: address };
-  const primaryType = "TransferWithAuthorization";
-  const digest = hashTypedData({ domain, types: TYPES, primaryType, message: authorization(message) });
+  const digest = digestOf(authorization(message), network, "TransferWithAuthorization");
+  if (digest === null) return { digest, signer: "no signer" };
   // Bytes that are not a signature have no signer.
   const signer = await recoverAddress({ hash: digest, signature: signature as Hex }).catch(() => "no signer");
   return { digest, signer };
 }
 
-/** The fields of the order. @throws InputError if one is missing or malformed */
-function authorization({ from, to, value, validAfter, validBefore, nonce }: JsonObject) {
-  const take = (field: Json | undefined, pattern: RegExp, name: string): string => {
-    if (typeof field === "string" && pattern.test(field)) return field;
+const ADDRESS = /^0x[0-9a-f]{40}$/i;
+const WHOLE = /^\d{1,77}$/;
+const FIELDS = {
+  from: ADDRESS,
+  to: ADDRESS,
+  value: WHOLE,
+  validAfter: WHOLE,
+  validBefore: WHOLE,
+  nonce: /^0x[0-9a-f]{64}$/i,
+} as const;
+
+/** Returns the fields of the order. @throws InputError if one is missing or malformed */
+function authorization(message: JsonObject): JsonObject {
+  const fields = Object.entries(FIELDS).map(([name, pattern]) => {
+    const field = message[name];
+    if (typeof field === "string" && pattern.test(field)) return [name, field.toLowerCase()] as const;
     throw new InputError(`proof.typed_data.message.${name} is ${quote(field)}, which is not a valid value.`);
-  };
-  const account = (field: Json | undefined, name: string) =>
-    take(field, /^0x[0-9a-f]{40}$/i, name).toLowerCase() as Hex;
-  const whole = (field: Json | undefined, name: string) => BigInt(take(field, /^\d{1,77}$/, name));
-  return {
-    from: account(from, "from"),
-    to: account(to, "to"),
-    value: whole(value, "value"),
-    validAfter: whole(validAfter, "validAfter"),
-    validBefore: whole(validBefore, "validBefore"),
-    nonce: take(nonce, /^0x[0-9a-f]{64}$/i, "nonce") as Hex,
-  };
+  });
+  return Object.fromEntries(fields);
 }
 
 function statedSignature(record: JsonObject): JsonObject {
@@ -107,12 +98,10 @@ function statedSignature(record: JsonObject): JsonObject {
   return object(behaviour.signature, "detected.behaviour.signature");
 }
 
-const check = (statement: string, holds: boolean) => ({ statement, holds });
-
 const same = (one: Json | undefined, other: Json | undefined): boolean =>
   typeof one === "string" &&
   typeof other === "string" &&
-  [one, other].every((text) => /^0x[0-9a-f]{40}$/i.test(text)) &&
+  [one, other].every((text) => ADDRESS.test(text)) &&
   isAddressEqual(one.toLowerCase() as Hex, other.toLowerCase() as Hex);
 
 function object(value: Json | undefined, what: string): JsonObject {

@@ -1,5 +1,5 @@
 import { type CryptoKey, importJWK } from "jose";
-import { InputError, quote, Refusal } from "./refusal.ts";
+import { InputError, parseInput, quote } from "./refusal.ts";
 import { isObject, type Json, parseStrictJson } from "./strict-json.ts";
 
 /** Ed25519 public keys by their key id. */
@@ -10,7 +10,12 @@ export type KeySet = ReadonlyMap<string, CryptoKey>;
  * @throws InputError if it is not a key set, contains a private key, repeats a key id, or has no Ed25519 key
  */
 export async function parseKeySet(text: string): Promise<KeySet> {
-  const { keys } = parseSet(text);
+  const set = parseInput(
+    () => parseStrictJson(text),
+    (reason) => `the key set cannot be read: ${reason}`,
+  );
+  if (!isObject(set)) throw new InputError("the key set is not a JSON object");
+  const { keys } = set;
   if (!Array.isArray(keys)) throw new InputError("the key set is not a JWK Set with an array named keys");
   const found = new Map<string, CryptoKey>();
   for (const jwk of keys as readonly Json[]) {
@@ -24,17 +29,6 @@ export async function parseKeySet(text: string): Promise<KeySet> {
   }
   if (found.size === 0) throw new InputError("the key set has no Ed25519 key for signatures");
   return found;
-}
-
-function parseSet(text: string): Readonly<Record<string, Json>> {
-  try {
-    const set = parseStrictJson(text);
-    if (isObject(set)) return set;
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    throw new InputError(`the key set cannot be read: ${error.message}`);
-  }
-  throw new InputError("the key set is not a JSON object");
 }
 
 const isOurs = ({ kty, crv, use = "sig", alg = "EdDSA" }: Readonly<Record<string, Json>>): boolean =>

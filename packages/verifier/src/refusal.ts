@@ -43,6 +43,16 @@ export class Refusal extends Error {
  */
 export class InputError extends Error {}
 
+/** Runs a parser on the caller's input. @throws InputError with this explanation if the parser refuses it */
+export function parseInput<T>(parse: () => T, explain: (reason: string) => string): T {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    throw new InputError(explain(error.message));
+  }
+}
+
 /** Returns untrusted text, truncated and made safe for a terminal. */
 export const quote = (value: unknown): string =>
   (JSON.stringify(value) ?? "missing")

@@ -53,6 +53,7 @@ const files = {
   "verdict.json": JSON.stringify(SIGNED_VERDICT),
   "forged.json": JSON.stringify({ ...SIGNED_CREDENTIAL, id: "https://trust.example/credential/0x1" }),
   "strange.json": JSON.stringify(forge({ jwsKey: STRANGER })),
+  "broken.json": "{",
   "escape.json": '{"proof": "\u001b[2J\u009b2J"}',
   "jwks.json": JSON.stringify(JWKS),
   "strangers.json": JSON.stringify({ keys: [STRANGER.publicJwk] }),
@@ -214,6 +215,7 @@ describe("exit code 2", () => {
     ["a missing file", ["none.json", ...PINNED], /none\.json" cannot be read: ENOENT/],
     ["a proof command without a record", ["proof"], /published proof of a failed behavioral test/],
     ["a signed document", ["proof", "credential.json"], /expected the JSON record of a certificate/],
+    ["a record that is not JSON", ["proof", "broken.json"], /^The record cannot be read: not JSON/],
     ["a record without a proof", ["proof", "jwks.json"], /no published proof/],
     ["plain http", ["http://trust.example/credential/0x70"], /was not fetched: expected https/],
   ])("It is returned for %s", async (_, args, message) => {

@@ -192,6 +192,9 @@ describe("the commands", async () => {
     await key({ kty: "oct", k: "AAAA" });
     const unread = await run(["offer", "402.txt", "--key", "key.json"]);
     expect(unread).toMatchObject({ code: 2, text: expect.stringMatching(/trusted key is not a public JWK/) });
+    await writeFile(join(folder, "key.json"), "{");
+    const broken = await run(["offer", "402.txt", "--key", "key.json"]);
+    expect(broken).toMatchObject({ code: 2, text: expect.stringMatching(/trusted key cannot be read: not JSON/) });
   });
 
   test("They distinguish usage errors from invalid documents", async () => {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { jcs } from "../jcs.ts";
-import { InputError, quote, Refusal } from "../refusal.ts";
-import { isObject, type Json, parseStrictJson, parseUnsignedJson } from "../strict-json.ts";
-import { readArguments } from "./arguments.ts";
+import { InputError, parseInput, quote } from "../refusal.ts";
+import { isObject, parseStrictJson, parseUnsignedJson } from "../strict-json.ts";
+import { readArguments, TEXT } from "./arguments.ts";
 import { readSource } from "./source.ts";
 
 const USAGE = `Computes the conditions_sha256 of a delivery claim, which every verdict on the claim contains, offline.
@@ -19,7 +19,7 @@ Exit codes: 0 computed, or the same as in the verdict; 1 the verdict names a dif
  * @throws InputError for wrong usage, or for a source that cannot be read or is not a claim or a verdict
  */
 export async function checkConditions(args: readonly string[]): Promise<0 | 1> {
-  const { source, verdict } = readArguments(args, { usage: USAGE, texts: ["verdict"] });
+  const { source, verdict } = readArguments(args, USAGE, { verdict: TEXT });
   if (source === "-" && verdict === "-") throw new InputError(`Only one of the two can be standard input.\n\n${USAGE}`);
   const computed = claimSha256(await readSource(source));
   const stated = verdict === undefined ? undefined : statedSha256(await readSource(verdict));
@@ -41,7 +41,10 @@ export async function checkConditions(args: readonly string[]): Promise<0 | 1> {
  * @throws InputError if the source is not a claim
  */
 export function claimSha256(source: string | Uint8Array): string {
-  const claim = readJson("The claim", () => parseUnsignedJson(source));
+  const claim = parseInput(
+    () => parseUnsignedJson(source),
+    (reason) => `The claim is not valid: ${reason}`,
+  );
   if (!isObject(claim) || typeof claim.category !== "string" || !isObject(claim.conditions))
     throw new InputError("The claim is not valid: expected category, a string, and conditions, an object.");
   const { category, conditions } = claim;
@@ -49,17 +52,11 @@ export function claimSha256(source: string | Uint8Array): string {
 }
 
 function statedSha256(source: Uint8Array): string {
-  const document = readJson("The verdict", () => parseStrictJson(source));
+  const document = parseInput(
+    () => parseStrictJson(source),
+    (reason) => `The verdict is not valid: ${reason}`,
+  );
   const stated = isObject(document) ? document.conditions_sha256 : undefined;
   if (typeof stated !== "string") throw new InputError("The verdict is not valid: conditions_sha256 is missing.");
   return stated;
-}
-
-function readJson(what: string, parse: () => Json): Json {
-  try {
-    return parse();
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    throw new InputError(`${what} is not valid: ${error.message}`);
-  }
 }

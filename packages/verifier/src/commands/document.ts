@@ -2,9 +2,9 @@ import { type Claims, claimsOf } from "../claims.ts";
 import { InputError, quote } from "../refusal.ts";
 import { parseRequirements, REQUIREMENTS, type Required, shortcomings } from "../requirement.ts";
 import { type Report, verifyDocument } from "../verify-document.ts";
-import { readArguments } from "./arguments.ts";
+import { FLAG, readArguments, TEXT } from "./arguments.ts";
 import { readSource } from "./source.ts";
-import { readTrust, TRUST_TEXTS } from "./trust.ts";
+import { readTrust, TRUST_OPTIONS } from "./trust.ts";
 
 export const USAGE = `Checks a signed credential or verdict of an Agent Payment Trust Service.
 
@@ -36,13 +36,13 @@ but not about the required wallet or without what is required.`;
 
 /** The subcommand `document`. @throws InputError for wrong usage, or for a file or address that cannot be read */
 export async function checkDocument(args: readonly string[]): Promise<0 | 1 | 3> {
-  const options = readArguments(args, {
-    usage: USAGE,
-    texts: [...TRUST_TEXTS, "wallet"],
-    flags: ["json"],
-    lists: ["require"],
+  const options = readArguments(args, USAGE, {
+    ...TRUST_OPTIONS,
+    wallet: TEXT,
+    json: FLAG,
+    require: { ...TEXT, multiple: true },
   });
-  const names = options.require.flatMap(parseRequirements);
+  const names = (options.require ?? []).flatMap(parseRequirements);
   const wallet = walletOf(options.wallet);
   const text = await readSource(options.source);
   const { expected, keysFrom, because } = await readTrust(options, USAGE);

@@ -2,7 +2,7 @@ import { counted } from "../counted.ts";
 import { InputError, Refusal } from "../refusal.ts";
 import { verifyCheckpoint } from "../tlog/policy.ts";
 import { consistencyProof, verifyConsistency } from "../tlog/tree.ts";
-import { readArguments } from "./arguments.ts";
+import { readArguments, TEXT } from "./arguments.ts";
 import { openLog, readPolicy } from "./log-files.ts";
 import { readSource } from "./source.ts";
 
@@ -16,7 +16,7 @@ Exit codes: 0 the older log is the beginning of the newer one; 1 it is not; 2 us
 
 /** The subcommand `log consistency`. @throws InputError for wrong usage, or for a file that cannot be read */
 export async function checkConsistency(args: readonly string[]): Promise<0 | 1> {
-  const { source, old, tiles, policy } = readArguments(args, { usage: USAGE, texts: ["old", "tiles", "policy"] });
+  const { source, old, tiles, policy } = readArguments(args, USAGE, { old: TEXT, tiles: TEXT, policy: TEXT });
   if (old === undefined || tiles === undefined) throw new InputError(`Expected --old and --tiles.\n\n${USAGE}`);
   const trusted = await readPolicy(policy, USAGE);
   const notes = [await readSource(old), await readSource(source)] as const;

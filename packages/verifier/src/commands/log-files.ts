@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { InputError, quote, Refusal } from "../refusal.ts";
+import { InputError, parseInput, quote } from "../refusal.ts";
 import { httpLog, type LogFiles, logFiles } from "../tlog/log-files.ts";
 import { type Policy, parsePolicy } from "../tlog/policy.ts";
 import { isUrl, readSource } from "./source.ts";
@@ -15,10 +15,9 @@ export function openLog(place: string, timeoutMs?: number): LogFiles {
 export async function readPolicy(source: string | undefined, usage: string): Promise<Policy> {
   if (source === undefined)
     throw new InputError(`Which log and which witnesses do you trust? Add --policy.\n\n${usage}`);
-  try {
-    return parsePolicy(await readSource(source));
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    throw new InputError(`${quote(source)}: ${error.message}`);
-  }
+  const text = await readSource(source);
+  return parseInput(
+    () => parsePolicy(text),
+    (reason) => `${quote(source)}: ${reason}`,
+  );
 }

@@ -4,16 +4,16 @@ import { fetchText, StatusError } from "../fetch-text.ts";
 import { parseIssuer } from "../issuer.ts";
 import { InputError, quote, Refusal } from "../refusal.ts";
 import { type AnyEntry, isKnown } from "../tlog/entry.ts";
-import { type CheckedLog, type Followed, follow, START } from "../tlog/follow.ts";
+import { follow, START } from "../tlog/follow.ts";
 import { documentUrl, type LogFiles } from "../tlog/log-files.ts";
 import type { Policy } from "../tlog/policy.ts";
 import { type Noted, noteOf } from "../tlog/wallet-log.ts";
-import { readArguments } from "./arguments.ts";
+import { FLAG, readArguments, TEXT } from "./arguments.ts";
 import { openLog, readPolicy } from "./log-files.ts";
-import { readState, writeState } from "./monitor-state.ts";
+import { type MonitorState, readState, writeState } from "./monitor-state.ts";
 import { isUrl } from "./source.ts";
-import { readTrust, TRUST_TEXTS } from "./trust.ts";
-import { openNotes, type WalletNotes } from "./wallet-notes.ts";
+import { readTrust, TRUST_OPTIONS } from "./trust.ts";
+import { appendNotes, beginNotes } from "./wallet-notes.ts";
 
 const USAGE = `Follows a log, and checks that it only grows and that every new entry is genuine.
 
@@ -38,8 +38,9 @@ interface Monitoring {
   /** The log's location and the keys that sign its entries. */
   readonly given: Parameters<typeof readTrust>[0];
   readonly policy: Policy;
+  /** The file of the state, and of the notes on certificates, if they are stored. */
   readonly state: string | undefined;
-  readonly notes: WalletNotes | null;
+  readonly wallets: string | undefined;
   /** Stop at an entry of unknown type. */
   readonly isStrict: boolean;
 }
@@ -50,27 +51,31 @@ interface Monitoring {
  * @throws InputError for wrong usage, or for a source that cannot be read
  */
 export async function monitorLog(args: readonly string[], stop?: AbortSignal): Promise<0 | 1> {
-  const { policy, state, wallets, once, strict, ...given } = readArguments(args, {
-    usage: USAGE,
-    texts: [...TRUST_TEXTS, "policy", "state", "wallets", "every", "timeout"],
-    flags: ["once", "strict"],
-  });
+  const options = {
+    ...{ policy: TEXT, state: TEXT, wallets: TEXT, every: TEXT, timeout: TEXT },
+    ...{ once: FLAG, strict: FLAG },
+  } as const;
+  const given = readArguments(args, USAGE, { ...TRUST_OPTIONS, ...options });
+  const { state, wallets } = given;
   const every = secondsIn("every", given.every ?? "10");
   const timeoutMs = secondsIn("timeout", given.timeout ?? "30") * 1000;
   if (wallets !== undefined && state === undefined) throw new InputError(`--wallets requires --state.\n\n${USAGE}`);
-  const trusted = await readPolicy(policy, USAGE);
-  const kept = state === undefined ? null : await readState(state);
-  const place = kept?.place ?? START;
-  const notes = wallets === undefined ? null : await openNotes(wallets, place.size, kept?.notes ?? null);
-  const monitoring = { log: openLog(given.source, timeoutMs), given, policy: trusted, state, notes, isStrict: strict };
+  const policy = await readPolicy(given.policy, USAGE);
+  const { place, notes: bytes } = (state === undefined ? null : await readState(state)) ?? {
+    place: START,
+    notes: null,
+  };
+  const notes = wallets === undefined ? null : await beginNotes(wallets, place.size, bytes);
+  const log = openLog(given.source, timeoutMs);
+  const monitoring = { log, given, policy, state, wallets, isStrict: given.strict === true };
   try {
-    return once ? await catchUp(place, monitoring) : await goOn(place, { monitoring, every, stop });
+    return given.once === true
+      ? await catchUp({ place, notes }, monitoring)
+      : await goOn({ place, notes }, { monitoring, every, stop });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     console.log(`NOT VALID (${error.code}): ${error.message}`);
     return 1;
-  } finally {
-    await notes?.close();
   }
 }
 
@@ -79,11 +84,11 @@ function secondsIn(name: string, text: string): number {
   throw new InputError(`--${name} ${quote(text)} is not a number of seconds`);
 }
 
-async function catchUp(start: CheckedLog, monitoring: Monitoring): Promise<0> {
-  for (let place = start; ; ) {
-    const next = await step(place, monitoring);
+async function catchUp(start: MonitorState, monitoring: Monitoring): Promise<0> {
+  for (let known = start; ; ) {
+    const next = await step(known, monitoring);
     if (next.ahead === 0) return 0;
-    place = next.place;
+    known = next.known;
   }
 }
 
@@ -95,13 +100,13 @@ interface GoingOn {
 }
 
 /** A log that does not respond is polled less often. Missing cosignatures may only be late. */
-async function goOn(start: CheckedLog, { monitoring, every, stop }: GoingOn): Promise<0> {
-  let place = start;
+async function goOn(start: MonitorState, { monitoring, every, stop }: GoingOn): Promise<0> {
+  let known = start;
   for (let failures = 0; stop?.aborted !== true; ) {
     let wait = every;
     try {
-      const next = await step(place, monitoring);
-      place = next.place;
+      const next = await step(known, monitoring);
+      known = next.known;
       failures = 0;
       if (next.ahead > 0) continue;
     } catch (error) {
@@ -120,13 +125,14 @@ async function goOn(start: CheckedLog, { monitoring, every, stop }: GoingOn): Pr
 /**
  * Checks the next entries and stores the result. Notes are written first, so that the state never covers more than they
  * do.
+ * @returns the new state, and the number of entries that remain to be checked
  */
-async function step(place: CheckedLog, { log, given, policy, state, notes, isStrict }: Monitoring): Promise<Followed> {
+async function step(known: MonitorState, { log, given, policy, state, wallets, isStrict }: Monitoring) {
   // The keys are read each time, because the service may have rotated them.
   const { expected } = await readTrust(given, USAGE);
   const noted: Noted[] = [];
   const unknown: AnyEntry[] = [];
-  const next = await follow(place, {
+  const { place, ahead } = await follow(known.place, {
     log,
     policy,
     expected,
@@ -136,20 +142,20 @@ async function step(place: CheckedLog, { log, given, policy, state, notes, isStr
         if (isStrict) throw new Refusal("malformed_entry", describeUnknown([entry]));
         unknown.push(entry);
       }
-      const note = notes === null ? null : noteOf(entry, document);
+      const note = noteOf(entry, document);
       if (note !== null) noted.push(note);
     },
   });
-  if (next.place !== place) {
-    const bytes = (await notes?.add(noted)) ?? null;
-    if (state !== undefined) await writeState(state, { place: next.place, notes: bytes });
-    notes?.keep();
+  let { notes } = known;
+  if (place !== known.place) {
+    if (wallets !== undefined) notes = await appendNotes(wallets, notes ?? 0, noted);
+    if (state !== undefined) await writeState(state, { place, notes });
   }
   if (unknown.length > 0) console.error(`warning: ${describeUnknown(unknown)}`);
-  const ahead = next.ahead === 0 ? "" : `, ${next.ahead} more remain to be checked`;
-  const { origin, size } = next.place;
-  console.log(`ok: ${origin} has ${counted(size, "entry", "entries")}, ${size - place.size} of them new${ahead}`);
-  return next;
+  const more = ahead === 0 ? "" : `, ${ahead} more remain to be checked`;
+  const { origin, size } = place;
+  console.log(`ok: ${origin} has ${counted(size, "entry", "entries")}, ${size - known.place.size} of them new${more}`);
+  return { known: { place, notes }, ahead };
 }
 
 const MOST_NAMED = 20;

@@ -1,9 +1,9 @@
 import { counted } from "../counted.ts";
 import { isTime } from "../freshness.ts";
-import { InputError, quote } from "../refusal.ts";
+import { InputError, parseInput, quote } from "../refusal.ts";
 import { parseUnsignedJson } from "../strict-json.ts";
 import { entriesOf, hiddenBy, listIn, type WalletEntries } from "../tlog/wallet-log.ts";
-import { readArguments } from "./arguments.ts";
+import { FLAG, readArguments, TEXT } from "./arguments.ts";
 import { readState } from "./monitor-state.ts";
 import { readSource } from "./source.ts";
 import { readNotes } from "./wallet-notes.ts";
@@ -22,11 +22,7 @@ differently from the log; 2 usage error or unreadable input.`;
 
 /** The subcommand `log wallet`. @throws InputError for wrong usage, or for a file that cannot be read */
 export async function checkWallet(args: readonly string[]): Promise<0 | 1> {
-  const given = readArguments(args, {
-    usage: USAGE,
-    texts: ["state", "wallets", "record", "at"],
-    flags: ["json"],
-  });
+  const given = readArguments(args, USAGE, { state: TEXT, wallets: TEXT, record: TEXT, at: TEXT, json: FLAG });
   const { source, state, wallets, record, at: time } = given;
   const wallet = source.toLowerCase();
   if (!/^0x[0-9a-f]{40}$/.test(wallet)) throw new InputError(`${quote(source)} is not an address.\n\n${USAGE}`);
@@ -46,8 +42,15 @@ export async function checkWallet(args: readonly string[]): Promise<0 | 1> {
 }
 
 async function listedIn(source: string, wallet: string) {
-  const found = listIn(parseUnsignedJson(await readSource(source)));
-  if (found === null) throw new InputError(`${quote(source)} is not a verification record or a credential`);
+  const text = await readSource(source);
+  const isNone = `${quote(source)} is not a verification record or a credential`;
+  const found = listIn(
+    parseInput(
+      () => parseUnsignedJson(text),
+      (reason) => `${isNone}: ${reason}`,
+    ),
+  );
+  if (found === null) throw new InputError(isNone);
   if (found.wallet.toLowerCase() !== wallet) throw new InputError(`${quote(source)} is about ${quote(found.wallet)}`);
   return found;
 }

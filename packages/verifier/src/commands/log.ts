@@ -3,13 +3,13 @@ import { InputError, quote } from "../refusal.ts";
 import { isObject, parseUnsignedJson } from "../strict-json.ts";
 import { checkLogged, type LoggedReport } from "../tlog/check-logged.ts";
 import { witnessedAt } from "../tlog/policy.ts";
-import { readArguments } from "./arguments.ts";
+import { FLAG, readArguments, TEXT } from "./arguments.ts";
 import { checkConsistency } from "./log-consistency.ts";
 import { readPolicy } from "./log-files.ts";
 import { monitorLog } from "./log-monitor.ts";
 import { checkWallet } from "./log-wallet.ts";
 import { readSource } from "./source.ts";
-import { readTrust, TRUST_TEXTS } from "./trust.ts";
+import { readTrust, TRUST_OPTIONS } from "./trust.ts";
 
 const USAGE = `Checks that a record is in the service's public log, offline.
 
@@ -30,10 +30,11 @@ export async function checkLog(args: readonly string[]): Promise<0 | 1> {
   if (args[0] === "consistency") return checkConsistency(args.slice(1));
   if (args[0] === "monitor") return monitorLog(args.slice(1));
   if (args[0] === "wallet") return checkWallet(args.slice(1));
-  const { proof, policy, json, ...given } = readArguments(args, {
-    usage: USAGE,
-    texts: [...TRUST_TEXTS, "proof", "policy"],
-    flags: ["json"],
+  const { proof, policy, json, ...given } = readArguments(args, USAGE, {
+    ...TRUST_OPTIONS,
+    proof: TEXT,
+    policy: TEXT,
+    json: FLAG,
   });
   if (proof === undefined) throw new InputError(`Where is the record's proof? Add --proof.\n\n${USAGE}`);
   const trusted = await readPolicy(policy, USAGE);

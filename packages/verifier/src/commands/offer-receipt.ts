@@ -3,9 +3,9 @@ import { NETWORKS } from "../networks.ts";
 import { checkSigned, type Expected, type SignedReport } from "../offer-receipt/check.ts";
 import { documentUrlFor } from "../offer-receipt/speaker.ts";
 import { type Kind, readStatement, type Statement } from "../offer-receipt/statement.ts";
-import { InputError, quote, Refusal } from "../refusal.ts";
+import { InputError, parseInput, quote } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseUnsignedJson } from "../strict-json.ts";
-import { readArguments } from "./arguments.ts";
+import { FLAG, readArguments, TEXT } from "./arguments.ts";
 import { readSource } from "./source.ts";
 import { withViem } from "./with-viem.ts";
 
@@ -23,10 +23,11 @@ network. EIP-712 and ES256K require the viem package: npm install viem.
 
 Exit codes: 0 valid; 1 not valid; 2 usage error or unreadable input.`;
 
+const KEYS = { did: TEXT, key: TEXT } as const;
+
 /** The subcommand `offer`. @throws InputError for wrong usage, or for a source that cannot be read or has no offer */
 export async function checkOffer(args: readonly string[]): Promise<0 | 1> {
-  const texts = ["did", "key", "at"] as const;
-  const { source, did, key, json, ...given } = readArguments(args, { usage: USAGE, texts, flags: ["json"] });
+  const { source, did, key, json, ...given } = readArguments(args, USAGE, { ...KEYS, at: TEXT, json: FLAG });
   const at = secondsOf(given.at);
   const reports = [];
   for (const { signed, members } of offersIn(await read(source)))
@@ -38,8 +39,8 @@ export async function checkOffer(args: readonly string[]): Promise<0 | 1> {
  * The subcommand `receipt`. @throws InputError for wrong usage, or for a source that cannot be read or has no receipt
  */
 export async function checkReceipt(args: readonly string[]): Promise<0 | 1> {
-  const texts = ["did", "key", "offer", "pay-to"] as const;
-  const { source, did, key, offer, json, ...given } = readArguments(args, { usage: USAGE, texts, flags: ["json"] });
+  const options = { ...KEYS, offer: TEXT, "pay-to": TEXT, json: FLAG } as const;
+  const { source, did, key, offer, json, ...given } = readArguments(args, USAGE, options);
   const named = accountOf(given["pay-to"]);
   const found = receiptIn(await read(source));
   const offers = offer === undefined ? [] : offersFor(found, offersIn(await read(offer)));
@@ -83,18 +84,12 @@ function accountOf(payTo: string | undefined): string | undefined {
 /** Reads JSON, or JSON in base64 as in a header. */
 async function read(source: string): Promise<JsonObject> {
   const text = new TextDecoder().decode(await readSource(source)).trim();
-  const value = parsed(text.startsWith("{") ? text : Buffer.from(text, "base64"));
+  const value = parseInput(
+    () => parseUnsignedJson(text.startsWith("{") ? text : Buffer.from(text, "base64")),
+    (reason) => `The source is not JSON or a base64 header: ${reason}.`,
+  );
   if (isObject(value)) return value;
   throw new InputError(`${quote(source)} is not a JSON object.`);
-}
-
-function parsed(text: string | Uint8Array): Json {
-  try {
-    return parseUnsignedJson(text);
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    throw new InputError(`The source is not JSON or a base64 header: ${error.message}.`);
-  }
 }
 
 interface SignedPart {
@@ -158,10 +153,12 @@ function receiptIn(value: JsonObject): SignedPart {
 const isGiven = ([, value]: readonly [string, Json | undefined]): boolean => value !== undefined;
 
 /** Version 1 responses name networks by a key, signed payloads by CAIP-2. An unknown key is not compared. */
-const KEYS: ReadonlyMap<Json | undefined, string> = new Map(Object.entries(NETWORKS).map(([id, { key }]) => [key, id]));
+const CAIP2: ReadonlyMap<Json | undefined, string> = new Map(
+  Object.entries(NETWORKS).map(([id, { key }]) => [key, id]),
+);
 
 const caip2 = (network: Json | undefined): Json | undefined =>
-  typeof network === "string" && !network.includes(":") ? KEYS.get(network) : network;
+  typeof network === "string" && !network.includes(":") ? CAIP2.get(network) : network;
 
 interface Wanted extends Omit<Expected, "did" | "key"> {
   readonly did: string | undefined;
@@ -172,10 +169,16 @@ async function check(kind: Kind, signed: Json, { did, key, ...wanted }: Wanted):
   if (did !== undefined && key !== undefined) throw new InputError("Give either --did or --key, not both.");
   const statement = readStatement(kind, signed);
   const expected =
-    key === undefined
-      ? { ...wanted, did: await didDocument(statement, did) }
-      : { ...wanted, key: parseUnsignedJson(await readSource(key)) };
+    key === undefined ? { ...wanted, did: await didDocument(statement, did) } : { ...wanted, key: await readKey(key) };
   return withViem(() => checkSigned(kind, signed, expected));
+}
+
+async function readKey(source: string): Promise<Json> {
+  const text = await readSource(source);
+  return parseInput(
+    () => parseUnsignedJson(text),
+    (reason) => `The trusted key cannot be read: ${reason}.`,
+  );
 }
 
 async function didDocument(statement: Statement, named: string | undefined) {
@@ -184,7 +187,7 @@ async function didDocument(statement: Statement, named: string | undefined) {
   return fetchText(documentUrlFor(statement.payload.resourceUrl, statement.kid));
 }
 
-function report(reports: readonly SignedReport[], json: boolean): 0 | 1 {
+function report(reports: readonly SignedReport[], json = false): 0 | 1 {
   console.log(json ? JSON.stringify(reports, null, 2) : reports.map(render).join("\n"));
   return reports.every(({ valid }) => valid) ? 0 : 1;
 }

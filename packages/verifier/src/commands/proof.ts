@@ -1,4 +1,4 @@
-import { readArguments } from "./arguments.ts";
+import { FLAG, readArguments } from "./arguments.ts";
 import { readSource } from "./source.ts";
 import { withViem } from "./with-viem.ts";
 
@@ -11,7 +11,7 @@ Requires the viem package: npm install viem.`;
 
 /** The subcommand `proof`. @throws InputError for wrong usage, or for a source that cannot be read or has no proof */
 export async function checkProof(args: readonly string[]): Promise<0 | 1> {
-  const { source, json } = readArguments(args, { usage: USAGE, flags: ["json"] });
+  const { source, json } = readArguments(args, USAGE, { json: FLAG });
   const text = await readSource(source);
   const report = await withViem(async () => (await import("../fail-proof.ts")).checkFailProof(text));
   console.log(json ? JSON.stringify(report, null, 2) : render(report));

@@ -1,6 +1,6 @@
 import { quote } from "../refusal.ts";
 import { type Replay, replayScores } from "../score/replay.ts";
-import { readArguments } from "./arguments.ts";
+import { FLAG, readArguments } from "./arguments.ts";
 import { readSource } from "./source.ts";
 
 const USAGE = `Recomputes a risk score from the facts in its record, offline.
@@ -19,7 +19,7 @@ const MAX_SHOWN = 20;
  * @throws InputError for wrong usage, or for a source that cannot be read or is not a score record
  */
 export async function checkScore(args: readonly string[]): Promise<0 | 1> {
-  const { source, json } = readArguments(args, { usage: USAGE, flags: ["json"] });
+  const { source, json } = readArguments(args, USAGE, { json: FLAG });
   const replays = await replayScores(await readSource(source));
   console.log(json ? JSON.stringify(replays.map(summary), null, 2) : replays.map(render).join("\n"));
   return replays.every(({ same }) => same) ? 0 : 1;

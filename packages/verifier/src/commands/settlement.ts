@@ -1,10 +1,10 @@
 import { claimsOf } from "../claims.ts";
-import { InputError, quote, Refusal } from "../refusal.ts";
+import { InputError, parseInput, quote } from "../refusal.ts";
 import { checkStatement, type StatementReport } from "../settlement/check-statement.ts";
 import { isObject, type JsonObject, parseUnsignedJson } from "../strict-json.ts";
-import { readArguments } from "./arguments.ts";
+import { FLAG, readArguments, TEXT } from "./arguments.ts";
 import { readSource } from "./source.ts";
-import { readTrust, TRUST_TEXTS } from "./trust.ts";
+import { readTrust, TRUST_OPTIONS } from "./trust.ts";
 import { withViem } from "./with-viem.ts";
 
 const USAGE = `Checks a signed statement of the status of a USDC authorization (EIP-3009).
@@ -26,11 +26,7 @@ export async function checkSettlement(args: readonly string[]): Promise<0 | 1> {
     signature: shown,
     json,
     ...given
-  } = readArguments(args, {
-    usage: USAGE,
-    texts: [...TRUST_TEXTS, "authorization", "signature"],
-    flags: ["json"],
-  });
+  } = readArguments(args, USAGE, { ...TRUST_OPTIONS, authorization: TEXT, signature: TEXT, json: FLAG });
   const about = authorization === undefined ? undefined : await readObject(authorization);
   const text = await readSource(given.source);
   const { expected } = await readTrust(given, USAGE);
@@ -40,13 +36,14 @@ export async function checkSettlement(args: readonly string[]): Promise<0 | 1> {
 }
 
 async function readObject(source: string): Promise<JsonObject> {
-  try {
-    const value = parseUnsignedJson(await readSource(source));
-    if (isObject(value)) return value;
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-  }
-  throw new InputError(`${quote(source)} is not a JSON object.`);
+  const text = await readSource(source);
+  const isNone = `${quote(source)} is not a JSON object.`;
+  const value = parseInput(
+    () => parseUnsignedJson(text),
+    () => isNone,
+  );
+  if (isObject(value)) return value;
+  throw new InputError(isNone);
 }
 
 function render({ valid, signature, checks, document }: StatementReport): string {

@@ -3,13 +3,14 @@ import { type Issuer, keySetUrl, parseIssuer } from "../issuer.ts";
 import { parseKeySet } from "../key-set.ts";
 import { InputError, quote } from "../refusal.ts";
 import type { Expectation } from "../verify-document.ts";
+import { TEXT } from "./arguments.ts";
 import { isUrl, readSource } from "./source.ts";
 
 /** The options that select the trusted keys and the time. */
-export const TRUST_TEXTS = ["issuer", "jwks", "at"] as const;
+export const TRUST_OPTIONS = { issuer: TEXT, jwks: TEXT, at: TEXT } as const;
 
 /** The options that were given, and the source of the document. */
-type Given = Readonly<Record<(typeof TRUST_TEXTS)[number], string | undefined>> & { readonly source: string };
+type Given = Readonly<Partial<Record<keyof typeof TRUST_OPTIONS, string | undefined>>> & { readonly source: string };
 
 /** The keys that were trusted, and why: no signature can prove this part. */
 export interface Trust {

@@ -2,7 +2,7 @@ import { claimsOf } from "../claims.ts";
 import { quote } from "../refusal.ts";
 import { isObject, parseStrictJson } from "../strict-json.ts";
 import { replayVerdict, type VerdictReplay } from "../verdict/replay.ts";
-import { readArguments } from "./arguments.ts";
+import { FLAG, readArguments } from "./arguments.ts";
 import { readSource } from "./source.ts";
 import { withViem } from "./with-viem.ts";
 
@@ -22,7 +22,7 @@ Exit codes: 0 the evidence gives this verdict; 1 it gives a different one; 2 usa
  * an offer
  */
 export async function checkVerdict(args: readonly string[]): Promise<0 | 1> {
-  const { source, json } = readArguments(args, { usage: USAGE, flags: ["json"] });
+  const { source, json } = readArguments(args, USAGE, { json: FLAG });
   const text = await readSource(source);
   const replay = await withViem(() => replayVerdict(text));
   const document = parseStrictJson(text);

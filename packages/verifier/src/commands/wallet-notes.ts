@@ -1,5 +1,5 @@
 import { createReadStream } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { InputError, quote } from "../refusal.ts";
 import type { Noted } from "../tlog/wallet-log.ts";
@@ -51,20 +51,14 @@ function parse(line: string): Noted | null {
   }
 }
 
-export interface WalletNotes {
-  /** Appends notes, and returns the number of bytes once they would survive a crash. */
-  add(notes: readonly Noted[]): Promise<number>;
-  /** Marks the appended notes as covered by the state. */
-  keep(): void;
-  close(): Promise<void>;
-}
-
 /**
- * Opens the notes of a monitor that has checked `size` entries, and truncates the file to them.
- * @param bytes their length according to the state; null if the state has none
+ * Begins the notes of a monitor, or checks that a file has them.
+ * @param size the number of entries that the monitor has checked
+ * @param bytes the length of their notes according to the state; null if the state has none
+ * @returns the length of the notes
  * @throws InputError if the log was monitored without notes before, or the notes are incomplete
  */
-export async function openNotes(file: string, size: number, bytes: number | null): Promise<WalletNotes> {
+export async function beginNotes(file: string, size: number, bytes: number | null): Promise<number> {
   if (size > 0 && bytes === null)
     throw new InputError(
       `The log was monitored up to entry ${size} without notes: remove the state to begin at entry 0`,
@@ -76,28 +70,24 @@ export async function openNotes(file: string, size: number, bytes: number | null
         : `${quote(file)} cannot be opened: ${error.code}`,
     );
   });
-  let end = size === 0 ? 0 : (bytes ?? 0);
-  let added = 0;
+  await handle.close();
+  const end = size === 0 ? 0 : (bytes ?? 0);
+  for await (const _ of readNotes(file, end));
+  return end;
+}
+
+/** Appends notes to the first `end` bytes, and returns the new length once they would survive a crash. */
+export async function appendNotes(file: string, end: number, notes: readonly Noted[]): Promise<number> {
+  const lines = Buffer.concat(notes.map(lineOf));
+  const handle = await open(file, "a");
   try {
-    for await (const _ of readNotes(file, end));
-  } catch (error) {
+    await handle.truncate(end);
+    await handle.appendFile(lines);
+    await handle.datasync();
+  } finally {
     await handle.close();
-    throw error;
   }
-  return {
-    async add(notes) {
-      const lines = Buffer.concat(notes.map(lineOf));
-      await handle.truncate(end);
-      added = await write(handle, lines, end);
-      await handle.datasync();
-      return end + added;
-    },
-    keep() {
-      end += added;
-      added = 0;
-    },
-    close: () => handle.close(),
-  };
+  return end + lines.length;
 }
 
 /** Escapes U+2028 and U+2029, because some readers take them for line breaks and an entry's id may contain them. */
@@ -105,9 +95,3 @@ const lineOf = (note: Noted): Buffer =>
   Buffer.from(
     `${JSON.stringify(note).replace(/[\u2028\u2029]/g, (end) => (end === "\u2028" ? "\\u2028" : "\\u2029"))}\n`,
   );
-
-async function write(handle: FileHandle, bytes: Buffer, at: number): Promise<number> {
-  for (let done = 0; done < bytes.length; )
-    done += (await handle.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
-  return bytes.length;
-}

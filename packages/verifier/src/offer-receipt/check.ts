@@ -22,6 +22,7 @@ export interface Expected {
   readonly members?: Readonly<Record<string, Json | undefined>> | undefined;
 }
 
+/** A condition, and whether it holds. */
 export interface Check {
   readonly statement: string;
   readonly holds: boolean;
@@ -90,7 +91,7 @@ async function checkTypedData({ kind, payload, signature }: TypedData, { payTo }
   return [check(`the signer is the payee, ${paid ?? "which is unknown"}`, signer !== null && same(signer, paid))];
 }
 
-const check = (statement: string, holds: boolean): Check => ({ statement, holds });
+export const check = (statement: string, holds: boolean): Check => ({ statement, holds });
 
 /** Addresses and hashes are compared without regard to case. */
 const same = (one: Json | undefined, other: Json | undefined): boolean =>

@@ -1,6 +1,7 @@
+import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
 import { base64url } from "jose";
 import { base58 } from "../base58.ts";
-import { InputError, quote, Refusal } from "../refusal.ts";
+import { InputError, parseInput, quote } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson } from "../strict-json.ts";
 
 /** An Ed25519 key (RFC 8037), or one of P-256 (RFC 7518) or secp256k1 (RFC 8812). Public members only. */
@@ -27,13 +28,11 @@ export function listedKey(text: string | Uint8Array, kid: string): PublicJwk | n
 }
 
 function read(text: string | Uint8Array): JsonObject {
-  try {
-    const document = parseStrictJson(text);
-    if (isObject(document)) return document;
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    throw new InputError(`The DID document cannot be read: ${error.message}.`);
-  }
+  const document = parseInput(
+    () => parseStrictJson(text),
+    (reason) => `The DID document cannot be read: ${reason}.`,
+  );
+  if (isObject(document)) return document;
   throw new InputError("The DID document is not a JSON object.");
 }
 
@@ -83,13 +82,18 @@ function multikey(text: Json | undefined): PublicJwk | null {
 }
 
 function decompressed({ crv, p, a, b }: Curve, point: Uint8Array): PublicJwk | null {
-  const x = BigInt(`0x${Array.from(point.subarray(1), (byte) => byte.toString(16).padStart(2, "0")).join("")}`);
+  const x = BigInt(`0x${bytesToHex(point.subarray(1))}`);
   const square = (x ** 3n + a * x + b) % p;
   const root = power(square, (p + 1n) / 4n, p);
   const sign = BigInt(point[0] ?? 0) - 2n;
   if (x >= p || (root * root) % p !== square || (sign !== 0n && sign !== 1n)) return null;
   const y = root % 2n === sign ? root : p - root;
-  return { kty: "EC", crv, x: base64url.encode(point.subarray(1)), y: base64url.encode(bytesOf(y)) };
+  return {
+    kty: "EC",
+    crv,
+    x: base64url.encode(point.subarray(1)),
+    y: base64url.encode(hexToBytes(y.toString(16).padStart(64, "0"))),
+  };
 }
 
 function power(base: bigint, exponent: bigint, modulus: bigint): bigint {
@@ -98,6 +102,3 @@ function power(base: bigint, exponent: bigint, modulus: bigint): bigint {
     if (rest % 2n === 1n) result = (result * square) % modulus;
   return result;
 }
-
-const bytesOf = (value: bigint): Uint8Array =>
-  Uint8Array.from({ length: 32 }, (_, index) => Number((value >> BigInt(8 * (31 - index))) & 255n));

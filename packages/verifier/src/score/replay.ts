@@ -1,4 +1,4 @@
-import { InputError, quote, Refusal } from "../refusal.ts";
+import { InputError, parseInput, quote } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson } from "../strict-json.ts";
 import { SCORE_VERSION } from "./bands.ts";
 import { scoreDocument } from "./document.ts";
@@ -26,7 +26,10 @@ export interface Difference {
  * @throws InputError if the text is not a score document
  */
 export async function replayScores(source: string | Uint8Array): Promise<readonly Replay[]> {
-  const json = readJson(source);
+  const json = parseInput(
+    () => parseStrictJson(source),
+    (reason) => reason,
+  );
   if (!Array.isArray(json)) return [await replay(json, "")];
   if (json.length === 0) throw new InputError("The list contains no score documents.");
   return Promise.all(json.map((document: Json, index) => replay(document, `[${index}].`)));
@@ -42,15 +45,6 @@ async function replay(document: Json, place: string): Promise<Replay> {
   const computed = await scoreDocument(parseScoreFacts(inputs, `${place}inputs`));
   const differences = differencesBetween(document, asJson(computed), "");
   return { same: differences.length === 0, differences, computed };
-}
-
-function readJson(source: string | Uint8Array): Json {
-  try {
-    return parseStrictJson(source);
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    throw new InputError(error.message);
-  }
 }
 
 /** TypeScript gives interfaces no index signature, even if all their members are JSON. */

@@ -1,16 +1,11 @@
+import { type Check, check } from "../offer-receipt/check.ts";
 import { InputError, quote } from "../refusal.ts";
 import { isObject, type Json, type JsonObject } from "../strict-json.ts";
 import { type Expectation, type Report, verifyDocument } from "../verify-document.ts";
 
-/** A condition on a statement, and whether it holds. */
-interface StatementCheck {
-  readonly statement: string;
-  readonly holds: boolean;
-}
-
 export interface StatementReport extends Omit<Report, "document"> {
   /** Empty unless the signature is valid. */
-  readonly checks: readonly StatementCheck[];
+  readonly checks: readonly Check[];
   /** The statement, once every check holds: read it from here, never from the text again. */
   readonly document: JsonObject | null;
 }
@@ -51,7 +46,7 @@ export async function checkStatement(
  * Recomputes the digest that the payer signed, and recovers the signer if the signature is given. Only the chain can
  * show that a contract wallet accepted one (ERC-1271).
  */
-async function signatureChecks(document: JsonObject, given: string | undefined): Promise<readonly StatementCheck[]> {
+async function signatureChecks(document: JsonObject, given: string | undefined): Promise<readonly Check[]> {
   const [shown, signed] = [memberOf(document.signature), memberOf(document.authorization)];
   if (shown.verified !== true)
     return given === undefined ? [] : [check("the payer's signature was shown to the issuer", false)];
@@ -70,11 +65,9 @@ async function signatureChecks(document: JsonObject, given: string | undefined):
   ];
 }
 
-const check = (statement: string, holds: boolean): StatementCheck => ({ statement, holds });
-
 const memberOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
 
-function checksOf(document: JsonObject): readonly StatementCheck[] {
+function checksOf(document: JsonObject): readonly Check[] {
   const { authorization, settlement, signature } = document;
   const [signed, shown] = [memberOf(authorization), memberOf(settlement)];
   const isVerified = memberOf(signature).verified === true;
@@ -94,7 +87,7 @@ const isAbout = (signed: JsonObject, shown: JsonObject): boolean =>
   signed.from === shown.from &&
   signed.nonce === shown.nonce;
 
-function outcome(signed: JsonObject, shown: JsonObject): readonly StatementCheck[] {
+function outcome(signed: JsonObject, shown: JsonObject): readonly Check[] {
   switch (shown.status) {
     case "settled":
       return [check("the transfer is the authorization's, in its window", isTransferOf(signed, shown))];
@@ -133,7 +126,7 @@ function isAtOrAfter(time: Json | undefined, seconds: Json | undefined, more = 0
   return BigInt(Math.floor(at / 1000)) >= BigInt(seconds) + more;
 }
 
-function agreement(document: JsonObject, expected: JsonObject | undefined): readonly StatementCheck[] {
+function agreement(document: JsonObject, expected: JsonObject | undefined): readonly Check[] {
   if (expected === undefined) return [];
   const signed = memberOf(document.authorization);
   return MEMBERS.map((name) => {

@@ -1,6 +1,7 @@
 import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex } from "@noble/hashes/utils.js";
 import { jcs } from "../jcs.ts";
-import { InputError, quote, Refusal } from "../refusal.ts";
+import { InputError, parseInput, quote } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson } from "../strict-json.ts";
 import type { JudgedCondition, Verdict } from "./judged.ts";
 import type { OfferBreachClaim, OfferBreachEvidence } from "./v2/evidence.ts";
@@ -57,12 +58,14 @@ function recordedKey({ signatures }: OfferBreachEvidence, kind: "offer" | "recei
 /** Returns the SHA-256 of the RFC 8785 form of the category and the conditions as submitted, in lowercase hex. */
 function hashOf({ offer, receipt, settlement }: OfferBreachClaim): string {
   const conditions = { offer, settlement: { ...settlement }, ...(receipt && { receipt }) };
-  const bytes = sha256(new TextEncoder().encode(jcs({ category: "offer-breach", conditions })));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return bytesToHex(sha256(new TextEncoder().encode(jcs({ category: "offer-breach", conditions }))));
 }
 
 function readVerdict(source: string | Uint8Array): JsonObject {
-  const document = parsed(source);
+  const document = parseInput(
+    () => parseStrictJson(source),
+    (reason) => `The verdict cannot be read: ${reason}.`,
+  );
   if (!isObject(document) || document.type !== "ArbiterVerdict" || !Array.isArray(document.facts))
     throw new InputError("This is not a verdict: expected a document of the type ArbiterVerdict with its facts.");
   const { category, policy_version: version, verdict } = document;
@@ -73,15 +76,6 @@ function readVerdict(source: string | Uint8Array): JsonObject {
   if (!VERDICTS.includes(String(verdict)))
     throw new InputError(`The verdict is ${quote(verdict)}; expected one of ${VERDICTS.join(", ")}.`);
   return document;
-}
-
-function parsed(source: string | Uint8Array): Json {
-  try {
-    return parseStrictJson(source);
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    throw new InputError(`The verdict cannot be read: ${error.message}.`);
-  }
 }
 
 function differencesOf(stated: readonly JsonObject[], computed: readonly JudgedCondition[]): readonly string[] {

@@ -316,6 +316,17 @@ describe("the log's entries about a wallet", () => {
     ]);
   });
 
+  test("A record that is not JSON is named as unreadable input", async () => {
+    const { state, wallets } = await ask(null);
+    const record = newFile();
+    await writeFile(record, "{");
+    const given = ["wallet", WALLET, "--state", state, "--wallets", wallets, "--record", record];
+    expect(await runCommand(() => checkLog(given))).toEqual({
+      code: 2,
+      text: expect.stringMatching(/is not a verification record or a credential: not JSON/),
+    });
+  });
+
   test("Entries of unknown types are named, because they may be about the wallet", async () => {
     const warned = vi.spyOn(console, "error").mockReturnValue();
     const { code, report } = await ask([listed(1, "fail")], [], { ...LOG, 4: entry(4, { type: "gift", id: "g" }) });
