@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Json, JsonObject } from "../../packages/verifier/src/strict-json.ts";
-import { MAX_ENTRY_BYTES } from "../../packages/verifier/src/tlog/bundle.ts";
 import { exact } from "../../packages/verifier/src/tlog/entry.ts";
 import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
+import { MAX_ENTRY_BYTES } from "../../packages/verifier/src/tlog/tile.ts";
 import { jcs, type Signer } from "../platform/signing/document.ts";
 
 /** A larger document that is published elsewhere is logged by its digest, so that the log does not store it again. */

@@ -1,9 +1,9 @@
 import { Refusal } from "../../packages/verifier/src/refusal.ts";
 import { fromBase64 } from "../../packages/verifier/src/tlog/base64.ts";
 import { type ParsedCheckpoint, parseCheckpoint } from "../../packages/verifier/src/tlog/checkpoint.ts";
-import { cosign } from "../../packages/verifier/src/tlog/cosignature.ts";
 import { EMPTY_ROOT, HASH_SIZE } from "../../packages/verifier/src/tlog/hash.ts";
 import {
+  cosign,
   type NoteSigner,
   type ParsedNote,
   parseNote,

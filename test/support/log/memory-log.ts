@@ -2,10 +2,9 @@ import { createHash, createPrivateKey, createPublicKey, sign } from "node:crypto
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { formatCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
-import { cosign } from "../../../packages/verifier/src/tlog/cosignature.ts";
 import { growTiles } from "../../../packages/verifier/src/tlog/grow.ts";
 import { EMPTY_ROOT, HASH_SIZE, leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
-import { type NoteSigner, signNote } from "../../../packages/verifier/src/tlog/note.ts";
+import { cosign, type NoteSigner, signNote } from "../../../packages/verifier/src/tlog/note.ts";
 import {
   entriesPath,
   levelWidth,

@@ -3,8 +3,7 @@ import { InputError, Refusal } from "../refusal.ts";
 import { verifyCheckpoint } from "../tlog/policy.ts";
 import { consistencyProof, verifyConsistency } from "../tlog/tree.ts";
 import { readArguments, TEXT } from "./arguments.ts";
-import { openLog, readPolicy } from "./log-files.ts";
-import { readSource } from "./source.ts";
+import { openLog, readPolicy, readSource } from "./source.ts";
 
 const USAGE = `Checks that a log only grew between two of its checkpoints.
 

@@ -9,9 +9,8 @@ import { documentUrl, type LogFiles } from "../tlog/log-files.ts";
 import type { Policy } from "../tlog/policy.ts";
 import { type Noted, noteOf } from "../tlog/wallet-log.ts";
 import { FLAG, readArguments, TEXT } from "./arguments.ts";
-import { openLog, readPolicy } from "./log-files.ts";
 import { type MonitorState, readState, writeState } from "./monitor-state.ts";
-import { isUrl } from "./source.ts";
+import { isUrl, openLog, readPolicy } from "./source.ts";
 import { readTrust, TRUST_OPTIONS } from "./trust.ts";
 import { appendNotes, beginNotes } from "./wallet-notes.ts";
 

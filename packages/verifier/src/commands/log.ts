@@ -5,10 +5,9 @@ import { checkLogged, type LoggedReport } from "../tlog/check-logged.ts";
 import { witnessedAt } from "../tlog/policy.ts";
 import { FLAG, readArguments, TEXT } from "./arguments.ts";
 import { checkConsistency } from "./log-consistency.ts";
-import { readPolicy } from "./log-files.ts";
 import { monitorLog } from "./log-monitor.ts";
 import { checkWallet } from "./log-wallet.ts";
-import { readSource } from "./source.ts";
+import { readPolicy, readSource } from "./source.ts";
 import { readTrust, TRUST_OPTIONS } from "./trust.ts";
 
 const USAGE = `Checks that a record is in the service's public log, offline.

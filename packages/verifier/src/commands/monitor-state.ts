@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { InputError, quote } from "../refusal.ts";
 import { isObject, parseStrictJson } from "../strict-json.ts";
 import type { CheckedLog } from "../tlog/follow.ts";
-import { placeJson, placeOf } from "../tlog/place.ts";
+import { placeJson, placeOf } from "../tlog/kept-log.ts";
 
 /** The state that a monitor stores between runs. */
 export interface MonitorState {

@@ -1,13 +1,28 @@
 import type { BehavioralCapability } from "../vocabulary.ts";
-import { type ComponentName, MAX_POINTS, SCORE_VERSION } from "./bands.ts";
+import {
+  COUNTERPARTY_BANDS,
+  type ComponentName,
+  INDEPENDENCE,
+  MAX_POINTS,
+  pointsIn,
+  REFUNDS,
+  RELEASE_BANDS,
+  SCORE_VERSION,
+} from "./bands.ts";
 import { type Achieved, capsOf, tierOf } from "./caps.ts";
 import { flagsOf, judgeBehavior, judgePaymentCapability } from "./certificates.ts";
-import { judgeCounterparties } from "./counterparties.ts";
-import { judgeEscrow } from "./escrow.ts";
-import type { ScoreFacts } from "./facts.ts";
+import { dayOf, type PayeeFact, type ScoreFacts, type SellerExam } from "./facts.ts";
 import { inOrder } from "./order.ts";
 import { activeWeeks, judgePayments, judgeRecency, judgeWeeks } from "./payments.ts";
-import { type Assessment, type Component, type Evidence, type Fact, inTransaction, type Judged } from "./record.ts";
+import {
+  type Assessment,
+  type Component,
+  type Evidence,
+  type Fact,
+  inTransaction,
+  type Judged,
+  type NotCounted,
+} from "./record.ts";
 
 /**
  * Computes the risk score of a wallet: a pure function over whole numbers that does not depend on the order of the
@@ -65,6 +80,58 @@ const achieved = ({ chain }: ScoreFacts, components: Components): Achieved => ({
   behavioural_passes: counting(components.scam_resistance) + counting(components.recipient_awareness),
   independent_counterparties: counting(components.independent_counterparties),
   active_weeks: activeWeeks(chain).length,
+});
+
+/** Returns the reason why a payee is not an independent counterparty, or null if it is one. */
+function reasonAgainst(payee: PayeeFact, { window, largest_funder }: ScoreFacts["chain"]): NotCounted | null {
+  const [value, returned] = [BigInt(payee.value), BigInt(payee.returned)];
+  if (value < INDEPENDENCE.floor) return "below_floor";
+  if (dayOf(payee.last_at) < window.from) return "outside_window";
+  if (returned * 100n >= value * BigInt(INDEPENDENCE.sentBackBelowPercent)) return "reciprocal_flow";
+  if (payee.payee === largest_funder || payee.payee === payee.funder_at_floor) return "own_funder";
+  return reasonOfFunders(payee);
+}
+
+/** Payers with unknown funders do not count; if they could have made a difference, that is the reason. */
+function reasonOfFunders({ other_funders, unfunded_payers }: PayeeFact): NotCounted | null {
+  if (other_funders >= INDEPENDENCE.otherFunders) return null;
+  return other_funders + unfunded_payers >= INDEPENDENCE.otherFunders ? "funder_unknown" : "too_few_funders";
+}
+
+/** Lists every examined payee, with the reason if it does not count. */
+function judgeCounterparties({ chain }: ScoreFacts): Judged {
+  const facts = chain.payees.map((one) => {
+    const reason = reasonAgainst(one, chain);
+    const { payee, last_tx } = one;
+    return { kind: "counterparty", counts: reason === null, payee, reason, ...inTransaction(last_tx) } as const;
+  });
+  return { points: pointsIn(COUNTERPARTY_BANDS, facts.filter(({ counts }) => counts).length), facts };
+}
+
+/**
+ * Scores buyers with releases, minus the share of refunds; negative if refunds outweigh them. Exams are listed and
+ * never count.
+ */
+function judgeEscrow({ as_of, chain: { escrow }, seller_exams }: ScoreFacts): Judged {
+  const { buyers, release_days, last_release_tx, refunded_buyers, refund_days, last_refund_tx } = escrow;
+  const percent = refund_days === 0 ? 0 : Math.floor((100 * refund_days) / (release_days + refund_days));
+  const taken = refunded_buyers < REFUNDS.buyers ? 0 : pointsIn(REFUNDS.bands, percent);
+  const facts: Fact[] = [];
+  if (last_release_tx !== null)
+    facts.push({ kind: "releases", counts: true, buyers, days: release_days, ...inTransaction(last_release_tx) });
+  if (last_refund_tx !== null) {
+    const refunded = { buyers: refunded_buyers, days: refund_days, percent, ...inTransaction(last_refund_tx) };
+    facts.push({ kind: "refunds", counts: taken > 0, ...refunded });
+  }
+  const exams = seller_exams.map((exam) => examFact(exam, as_of));
+  return { points: pointsIn(RELEASE_BANDS, buyers) - taken, facts: [...facts, ...exams] };
+}
+
+const examFact = ({ id: _, ...exam }: SellerExam, asOf: string): Fact => ({
+  kind: "seller_exam",
+  counts: false,
+  fresh: asOf < exam.valid_until,
+  ...exam,
 });
 
 /** Returns each page and each transaction once, in the order of the facts. */

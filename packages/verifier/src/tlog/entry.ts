@@ -2,9 +2,9 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 import { jcs } from "../jcs.ts";
 import { quote, Refusal } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson, parseUnsignedJson } from "../strict-json.ts";
-import { MAX_ENTRY_BYTES } from "./bundle.ts";
 import { ENTRY_TYPES, type EntryType } from "./entry-types.ts";
 import { sha256 } from "./hash.ts";
+import { MAX_ENTRY_BYTES } from "./tile.ts";
 
 /** An entry of the service's log, version 1 (docs/log.md), whose type may be newer than this verifier. */
 export interface AnyEntry {

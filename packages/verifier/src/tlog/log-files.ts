@@ -1,9 +1,8 @@
 import { fetchText, StatusError } from "../fetch-text.ts";
 import { InputError, quote } from "../refusal.ts";
-import { MAX_ENTRY_BYTES, parseBundle } from "./bundle.ts";
 import { AbsentError } from "./follow.ts";
 import { HASH_SIZE } from "./hash.ts";
-import { entriesPath, type ReadTiles, TILE_WIDTH, tilePath } from "./tile.ts";
+import { entriesPath, MAX_ENTRY_BYTES, parseBundle, type ReadTiles, TILE_WIDTH, tilePath } from "./tile.ts";
 
 /** A log's public files (C2SP tlog-tiles). */
 export interface LogFiles {

@@ -1,8 +1,7 @@
 import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
 import { quote, Refusal } from "../refusal.ts";
 import { concatBytes, fromBase64, toBase64 } from "./base64.ts";
-import { checkNoteSignature } from "./note-signature.ts";
-import { signedMessage } from "./signed-message.ts";
+import { checkNoteSignature, signedMessage, uint64 } from "./note-signature.ts";
 import { isKeyName, NOTE_TYPE, type VerifierKey } from "./verifier-key.ts";
 
 /** A larger note is refused before it is parsed. Sixteen ML-DSA-44 signatures take 60,000 bytes. */
@@ -57,8 +56,20 @@ export async function signNote(text: string, ...signers: readonly NoteSigner[]):
   return `${text}\n${(await Promise.all(lines)).join("")}`;
 }
 
+/**
+ * Returns a cosigner's signature line for the text of a checkpoint (C2SP tlog-cosignature): at this time, it is the
+ * largest tree of this log that the cosigner has seen, and consistent with all earlier ones.
+ * @param seconds POSIX time
+ * @returns the line with its newline, to be appended after the log's own
+ * @throws Refusal `malformed_checkpoint`
+ */
+export async function cosign(text: string, { key, sign }: NoteSigner, seconds: number): Promise<string> {
+  if (key.type === NOTE_TYPE.ed25519) throw new Error(`the key of ${key.name} is a log's, not a cosigner's`);
+  return signatureLine(key, concatBytes(uint64(seconds), await sign(signedMessage(key, text, seconds))));
+}
+
 /** Returns one signature line of a note, with its newline. */
-export const signatureLine = ({ name, id }: VerifierKey, signature: Uint8Array): string =>
+const signatureLine = ({ name, id }: VerifierKey, signature: Uint8Array): string =>
   `\u2014 ${name} ${toBase64(concatBytes(hexToBytes(id), signature))}\n`;
 
 /** @throws Refusal `malformed_note` */

@@ -1,9 +1,9 @@
 import type { webcrypto } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { formatCheckpoint, parseCheckpoint } from "../../../../packages/verifier/src/tlog/checkpoint.ts";
-import { cosign } from "../../../../packages/verifier/src/tlog/cosignature.ts";
 import { EMPTY_ROOT } from "../../../../packages/verifier/src/tlog/hash.ts";
 import {
+  cosign,
   type NoteSigner,
   parseNote,
   parseSignatures,

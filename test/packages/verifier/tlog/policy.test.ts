@@ -1,9 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { formatCheckpoint } from "../../../../packages/verifier/src/tlog/checkpoint.ts";
-import { cosign } from "../../../../packages/verifier/src/tlog/cosignature.ts";
 import { leafHash } from "../../../../packages/verifier/src/tlog/hash.ts";
-import { signNote } from "../../../../packages/verifier/src/tlog/note.ts";
+import { cosign, signNote } from "../../../../packages/verifier/src/tlog/note.ts";
 import { parsePolicy, verifyCheckpoint, witnessedAt } from "../../../../packages/verifier/src/tlog/policy.ts";
 import { formatProof, parseProof, verifyProof } from "../../../../packages/verifier/src/tlog/tlog-proof.ts";
 import { FolderLog, noteSigner, witnessSigner } from "../../../support/log/memory-log.ts";
