@@ -70,11 +70,16 @@ export async function follow(place: CheckedLog, following: Following): Promise<F
   const checkpoint = await readHead(note, policy);
   if (place.origin !== "" && checkpoint.origin !== place.origin)
     throw new InputError(`this is the log ${quote(checkpoint.origin)}; the state is for ${quote(place.origin)}`);
-  if (checkpoint.size <= place.size && place.origin !== "") {
-    await checkOlder(checkpoint, { place, note, tiles: log.tiles });
-    return { place, ahead: 0 };
-  }
-  await checkGrowth(checkpoint, { place, note, tiles: log.tiles });
+  // A checkpoint that is not newer may come from a cache, in which case it is the beginning of the same tree.
+  const isOlder = checkpoint.size <= place.size && place.origin !== "";
+  const [older, newer] = isOlder ? [checkpoint, place] : [place, checkpoint];
+  await checkExtension(older, newer, log.tiles).catch((error: unknown) => {
+    if (error instanceof Refusal) throw fork(error.message, { place, note });
+    // A log that was truncated has no tiles to show what it had.
+    if (!isOlder || !(error instanceof AbsentError)) throw error;
+    throw fork(`the log had ${place.size} entries and has ${checkpoint.size}: ${error.message}`, { place, note });
+  });
+  if (isOlder) return { place, ahead: 0 };
   let { edge, root } = place;
   const { origin } = checkpoint;
   const bundles = Math.min(MOST_BUNDLES, following.mostBundles ?? MOST_BUNDLES);
@@ -90,7 +95,11 @@ export async function follow(place: CheckedLog, following: Following): Promise<F
     for (const entry of entries.slice(at - n * TILE_WIDTH)) await checkEntry(entry, at++, following);
     ({ edge, root } = growTiles({ size: at - fresh.length, edge, leaves: fresh }));
   }
-  await checkMade({ size, root }, { checkpoint, note, tiles: log.tiles });
+  await checkExtension({ size, root }, checkpoint, log.tiles).catch((error: unknown) => {
+    if (!(error instanceof Refusal)) throw error;
+    const reason = "the served entries and tiles do not produce the root of";
+    throw new Refusal("inclusion_mismatch", `${reason}\n${note}`);
+  });
   return { place: { origin, size, root, note, edge }, ahead: checkpoint.size - size };
 }
 
@@ -107,68 +116,16 @@ async function readHead(note: string, policy: Policy): Promise<ParsedCheckpoint>
   }
 }
 
-/** Checks that the tree of the served entries is the beginning of the signed one. */
-async function checkMade(
-  made: Pick<CheckedLog, "size" | "root">,
-  { checkpoint, note, tiles }: Pick<Compared, "note" | "tiles"> & { readonly checkpoint: ParsedCheckpoint },
-): Promise<void> {
-  const proof = await consistencyProof(made.size, checkpoint.size, tiles);
-  try {
-    const { size: newSize, root: newRoot } = checkpoint;
-    verifyConsistency({ oldSize: made.size, oldRoot: made.root, newSize, newRoot, proof });
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    const reason = "the served entries and tiles do not produce the root of";
-    throw new Refusal("inclusion_mismatch", `${reason}\n${note}`);
-  }
-}
+type Head = Pick<CheckedLog, "size" | "root">;
 
-interface Compared {
-  readonly place: CheckedLog;
-  readonly note: string;
-  readonly tiles: ReadTiles;
-}
-
-/**
- * Checks a checkpoint that is not newer. It may come from a cache, in which case it is the beginning of the same tree.
- * A log that was truncated has no tiles to show this.
- */
-async function checkOlder({ size, root }: ParsedCheckpoint, { place, note, tiles }: Compared): Promise<void> {
-  const proof = await consistencyProof(size, place.size, tiles).catch((error: unknown) => {
-    if (!(error instanceof AbsentError)) throw error;
-    const reason = `the log had ${place.size} entries and has ${size}: ${error.message}`;
-    throw fork(reason, { place, note });
-  });
-  refuseFork(
-    () => verifyConsistency({ oldSize: size, oldRoot: root, newSize: place.size, newRoot: place.root, proof }),
-    {
-      place,
-      note,
-    },
-  );
-}
-
-async function checkGrowth({ size, root }: ParsedCheckpoint, { place, note, tiles }: Compared): Promise<void> {
-  const proof = await consistencyProof(place.size, size, tiles);
-  refuseFork(
-    () => verifyConsistency({ oldSize: place.size, oldRoot: place.root, newSize: size, newRoot: root, proof }),
-    {
-      place,
-      note,
-    },
-  );
-}
-
-function refuseFork(check: () => void, between: Pick<Compared, "place" | "note">): void {
-  try {
-    check();
-  } catch (error) {
-    throw error instanceof Refusal ? fork(error.message, between) : error;
-  }
+/** @throws Refusal unless the tiles show that the older tree is the beginning of the newer one */
+async function checkExtension(older: Head, newer: Head, tiles: ReadTiles): Promise<void> {
+  const proof = await consistencyProof(older.size, newer.size, tiles);
+  verifyConsistency({ oldSize: older.size, oldRoot: older.root, newSize: newer.size, newRoot: newer.root, proof });
 }
 
 /** Names both checkpoints: signed by the same log, they are the evidence. */
-const fork = (reason: string, { place, note }: Pick<Compared, "place" | "note">): Refusal =>
+const fork = (reason: string, { place, note }: { readonly place: CheckedLog; readonly note: string }): Refusal =>
   new Refusal("consistency_mismatch", `FORK: ${reason}; the log signed\n${place.note}\nand\n${note}`);
 
 /** Reports an entry that differs from its tile, or from the entry that was checked before. */
