@@ -1,5 +1,5 @@
 import { quote } from "./refusal.ts";
-import { isObject, type Json, type JsonObject } from "./strict-json.ts";
+import { isObject, type Json, type JsonObject, objectIn } from "./strict-json.ts";
 
 /** The claims of a signed document, and their subject. */
 export interface Claims {
@@ -50,7 +50,7 @@ const ABOUT_NONE = { wallet: null, details: [] } as const;
 const READERS: readonly (readonly [string, (document: JsonObject) => Claims])[] = [
   ["AgentPaymentCredential", ofWallet],
   ["SellerCredential", ofSeller],
-  ["AgentPaymentCertificate", (document) => ofCertificate(memberOf(document.credentialSubject))],
+  ["AgentPaymentCertificate", (document) => ofCertificate(objectIn(document.credentialSubject))],
   ["ArbiterVerdict", ofVerdict],
   ["EscrowEvaluation", ofEvaluation],
   ["SettlementStatement", ofSettlement],
@@ -62,14 +62,14 @@ const READERS: readonly (readonly [string, (document: JsonObject) => Claims])[] 
 ];
 
 function ofWallet({ credentialSubject }: JsonObject): Claims {
-  const subject = memberOf(credentialSubject);
+  const subject = objectIn(credentialSubject);
   return {
     kind: "wallet",
     wallet: addressIn(subject.wallet),
     about: `wallet ${plain(subject.wallet)}`,
     summary: standingOf(subject),
-    details: Object.entries(memberOf(subject.capabilities)).map(
-      ([name, capability]) => `${plain(name)}: ${resultOf(memberOf(capability))}`,
+    details: Object.entries(objectIn(subject.capabilities)).map(
+      ([name, capability]) => `${plain(name)}: ${resultOf(objectIn(capability))}`,
     ),
   };
 }
@@ -80,7 +80,7 @@ function resultOf({ result, fresh, valid_until: until }: JsonObject): string {
 }
 
 function ofSeller({ credentialSubject }: JsonObject): Claims {
-  const subject = memberOf(credentialSubject);
+  const subject = objectIn(credentialSubject);
   return { ...ABOUT_NONE, kind: "seller", about: `seller ${plain(subject.id)}`, summary: standingOf(subject) };
 }
 
@@ -113,8 +113,8 @@ const ofMark = ({ certificate }: JsonObject, summary: string): Claims => ({
 
 function ofVerdict(document: JsonObject): Claims {
   const { verdict, category, conditions_sha256: sha256, deal_ref: deal, verdict_url: url } = document;
-  const { payer, payee } = memberOf(document.parties);
-  const { id: earlier } = memberOf(document.supersedes);
+  const { payer, payee } = objectIn(document.parties);
+  const { id: earlier } = objectIn(document.supersedes);
   const named = ([name, party]: readonly [string, Json | undefined]) =>
     isObject(party) ? [`${name} ${plain(party.wallet)}, as the claim names it`] : [];
   return {
@@ -154,8 +154,8 @@ function ofEvaluation({
 }
 
 function ofSettlement(document: JsonObject): Claims {
-  const { from, to, value, nonce } = memberOf(document.authorization);
-  const { status, final, network } = memberOf(document.settlement);
+  const { from, to, value, nonce } = objectIn(document.authorization);
+  const { status, final, network } = objectIn(document.settlement);
   return {
     kind: "settlement",
     wallet: addressIn(from),
@@ -164,8 +164,6 @@ function ofSettlement(document: JsonObject): Claims {
     details: [`nonce ${plain(nonce)}`],
   };
 }
-
-const memberOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
 
 const addressIn = (value: Json | undefined): string | null =>
   typeof value === "string" && /^0x[0-9a-f]{40}$/i.test(value) ? value.toLowerCase() : null;

@@ -52,6 +52,9 @@ function read(source: string | Uint8Array, numbers: Numbers): Json {
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** Returns an object, or an empty one in place of anything else. */
+export const objectIn = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
+
 function decode(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);

@@ -1,6 +1,6 @@
 import { type Check, check } from "../offer-receipt/check.ts";
 import { InputError, quote } from "../refusal.ts";
-import { isObject, type Json, type JsonObject } from "../strict-json.ts";
+import { type Json, type JsonObject, objectIn } from "../strict-json.ts";
 import { type Expectation, type Report, verifyDocument } from "../verify-document.ts";
 
 export interface StatementReport extends Omit<Report, "document"> {
@@ -47,11 +47,11 @@ export async function checkStatement(
  * show that a contract wallet accepted one (ERC-1271).
  */
 async function signatureChecks(document: JsonObject, given: string | undefined): Promise<readonly Check[]> {
-  const [shown, signed] = [memberOf(document.signature), memberOf(document.authorization)];
+  const [shown, signed] = [objectIn(document.signature), objectIn(document.authorization)];
   if (shown.verified !== true)
     return given === undefined ? [] : [check("the payer's signature was shown to the issuer", false)];
   const { digestOf, recovered } = await import("./typed-data.ts");
-  const digest = digestOf(signed, String(memberOf(document.settlement).network), String(shown.primary_type));
+  const digest = digestOf(signed, String(objectIn(document.settlement).network), String(shown.primary_type));
   return [
     check("its digest is its authorization's", digest !== null && shown.digest === digest),
     ...(given === undefined
@@ -65,12 +65,10 @@ async function signatureChecks(document: JsonObject, given: string | undefined):
   ];
 }
 
-const memberOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
-
 function checksOf(document: JsonObject): readonly Check[] {
   const { authorization, settlement, signature } = document;
-  const [signed, shown] = [memberOf(authorization), memberOf(settlement)];
-  const isVerified = memberOf(signature).verified === true;
+  const [signed, shown] = [objectIn(authorization), objectIn(settlement)];
+  const isVerified = objectIn(signature).verified === true;
   return [
     check("it is about the payer and the nonce of its authorization", isAbout(signed, shown)),
     check(
@@ -99,7 +97,7 @@ function outcome(signed: JsonObject, shown: JsonObject): readonly Check[] {
         check("its end is the authorization's", shown.valid_before === signed.validBefore),
         check(
           "the final block is not before validBefore",
-          isAtOrAfter(memberOf(shown.final_block).time, signed.validBefore),
+          isAtOrAfter(objectIn(shown.final_block).time, signed.validBefore),
         ),
       ];
     case "canceled":
@@ -128,7 +126,7 @@ function isAtOrAfter(time: Json | undefined, seconds: Json | undefined, more = 0
 
 function agreement(document: JsonObject, expected: JsonObject | undefined): readonly Check[] {
   if (expected === undefined) return [];
-  const signed = memberOf(document.authorization);
+  const signed = objectIn(document.authorization);
   return MEMBERS.map((name) => {
     if (typeof expected[name] !== "string")
       throw new InputError(

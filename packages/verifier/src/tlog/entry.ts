@@ -1,7 +1,7 @@
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { jcs } from "../jcs.ts";
 import { quote, Refusal } from "../refusal.ts";
-import { isObject, type Json, type JsonObject, parseStrictJson, parseUnsignedJson } from "../strict-json.ts";
+import { isObject, type Json, type JsonObject, objectIn, parseStrictJson, parseUnsignedJson } from "../strict-json.ts";
 import { ENTRY_TYPES, type EntryType } from "./entry-types.ts";
 import { sha256 } from "./hash.ts";
 import { MAX_ENTRY_BYTES } from "./tile.ts";
@@ -196,16 +196,16 @@ const OF_CERTIFICATES: readonly Entry["type"][] = [
 function sellerDifference(record: JsonObject, document: JsonObject): string | null {
   const different = SELLER_MEMBERS.find((name) => text(record[name]) !== text(document[name]));
   if (different !== undefined) return `they differ in ${different}`;
-  if (text(objectOf(record.evidence).sha256) !== text(document.evidence_sha256)) return "they differ in evidence";
+  if (text(objectIn(record.evidence).sha256) !== text(document.evidence_sha256)) return "they differ in evidence";
   const { settlements_on_chain: logged } = document;
   if (logged !== undefined && text(settlementsOf(record)) !== text(logged)) return "they differ in settlements";
-  const checks = Array.isArray(record.checks) ? record.checks.map(objectOf) : [];
+  const checks = Array.isArray(record.checks) ? record.checks.map(objectIn) : [];
   const outcomes = Object.fromEntries(checks.map(({ check, outcome }) => [String(check), outcome ?? null]));
   return text(outcomes) === text(document.checks) ? null : "they differ in checks";
 }
 
 const settlementsOf = ({ settlements }: JsonObject): Json =>
-  (Array.isArray(settlements) ? settlements.map(objectOf) : []).map((one) => ({
+  (Array.isArray(settlements) ? settlements.map(objectIn) : []).map((one) => ({
     transaction: one.transaction ?? null,
     block: one.block ?? null,
     from: one.from ?? null,
@@ -213,9 +213,7 @@ const settlementsOf = ({ settlements }: JsonObject): Json =>
     value: one.value ?? null,
   }));
 
-const reasonOf = (record: JsonObject): Json | undefined => objectOf(record.correction).reason;
-
-const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
+const reasonOf = (record: JsonObject): Json | undefined => objectIn(record.correction).reason;
 
 const text = (value: Json | undefined): string => (value === undefined ? "" : jcs(exact(value)));
 
