@@ -1,6 +1,6 @@
-import { scoreDocument } from "../../packages/verifier/src/score/document.ts";
 import type { CertificateFact, ChainReading, ScoreFacts, SellerExam } from "../../packages/verifier/src/score/facts.ts";
 import type { ScoreDocument } from "../../packages/verifier/src/score/record.ts";
+import { scoreDocument } from "../../packages/verifier/src/score/score.ts";
 import type { Product } from "../../packages/verifier/src/vocabulary.ts";
 import { type Certificate, certUrl } from "../certificates/index.ts";
 import type { Address } from "../platform/wallet.ts";

@@ -17,12 +17,11 @@ export {
   unmet,
 } from "./requirement.ts";
 export * as bands from "./score/bands.ts";
-export { scoreDocument } from "./score/document.ts";
 export type { ScoreFacts } from "./score/facts.ts";
 export { parseScoreFacts } from "./score/parse-facts.ts";
 export type { Assessment, ScoreDocument } from "./score/record.ts";
 export { type Difference, type Replay, replayScores } from "./score/replay.ts";
-export { score } from "./score/score.ts";
+export { score, scoreDocument } from "./score/score.ts";
 export { checkStatement, type ExpectedStatement, type StatementReport } from "./settlement/check-statement.ts";
 export { type CheckLeftOut, checkLeftOut, type LeftOutReport } from "./tlog/check-left-out.ts";
 export { type CheckListed, checkListed, type ListedReport } from "./tlog/check-listed.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { scoreDocument } from "../../../packages/verifier/src/score/document.ts";
+import { scoreDocument } from "../../../packages/verifier/src/score/score.ts";
 import { folderForFile } from "../../support/for-file.ts";
 import { packInto } from "../../support/packages/registry.ts";
 import { JWKS, SAMPLE_NOW, SIGNED_CREDENTIAL } from "./samples.ts";

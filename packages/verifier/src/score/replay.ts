@@ -1,9 +1,9 @@
 import { InputError, parseInput, quote } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson } from "../strict-json.ts";
 import { SCORE_VERSION } from "./bands.ts";
-import { scoreDocument } from "./document.ts";
 import { parseScoreFacts } from "./parse-facts.ts";
 import type { ScoreDocument } from "./record.ts";
+import { scoreDocument } from "./score.ts";
 
 export interface Replay {
   /** Whether the document is exactly the one that follows from its facts, including their hash. */

@@ -1,3 +1,5 @@
+import { bytesToHex } from "@noble/hashes/utils.js";
+import canonicalize from "canonicalize";
 import type { BehavioralCapability } from "../vocabulary.ts";
 import {
   COUNTERPARTY_BANDS,
@@ -11,8 +13,7 @@ import {
 } from "./bands.ts";
 import { type Achieved, capsOf, tierOf } from "./caps.ts";
 import { flagsOf, judgeBehavior, judgePaymentCapability } from "./certificates.ts";
-import { dayOf, type PayeeFact, type ScoreFacts, type SellerExam } from "./facts.ts";
-import { inOrder } from "./order.ts";
+import { dayOf, inOrder, type PayeeFact, type ScoreFacts, type SellerExam } from "./facts.ts";
 import { activeWeeks, judgePayments, judgeRecency, judgeWeeks } from "./payments.ts";
 import {
   type Assessment,
@@ -22,6 +23,7 @@ import {
   inTransaction,
   type Judged,
   type NotCounted,
+  type ScoreDocument,
 } from "./record.ts";
 
 /**
@@ -50,6 +52,21 @@ export function score(facts: ScoreFacts): Assessment {
       facts.chain.network,
     ),
   };
+}
+
+/**
+ * Returns the risk score record as served, with its facts and their hash. The order of the facts does not change the
+ * bytes.
+ */
+export async function scoreDocument(facts: ScoreFacts): Promise<ScoreDocument> {
+  const inputs = inOrder(facts);
+  return { ...score(inputs), inputs_sha256: await sha256(inputs), inputs };
+}
+
+/** Returns the SHA-256 of the RFC 8785 form, in lowercase hex. */
+async function sha256(inputs: ScoreFacts): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(canonicalize(inputs)));
+  return bytesToHex(new Uint8Array(digest));
 }
 
 type Components = Assessment["components"];

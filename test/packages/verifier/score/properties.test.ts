@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { TIERS } from "../../../../packages/verifier/src/score/bands.ts";
-import { scoreDocument } from "../../../../packages/verifier/src/score/document.ts";
 import type { ScoreFacts } from "../../../../packages/verifier/src/score/facts.ts";
 import { parseScoreFacts } from "../../../../packages/verifier/src/score/parse-facts.ts";
-import { score } from "../../../../packages/verifier/src/score/score.ts";
+import { score, scoreDocument } from "../../../../packages/verifier/src/score/score.ts";
 import { isObject, type Json } from "../../../../packages/verifier/src/strict-json.ts";
 import { afterHonestPayment, anyFacts, certificate, payee, shuffled } from "./facts.ts";
 

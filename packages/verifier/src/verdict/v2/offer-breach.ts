@@ -1,6 +1,12 @@
 import { type Payload, readStatement } from "../../offer-receipt/statement.ts";
-import type { ConditionResult, JudgedCondition, Verdict } from "../judged.ts";
-import type { OfferBreachEvidence, TransactionFact, TransferFact } from "./evidence.ts";
+import type {
+  ConditionResult,
+  JudgedCondition,
+  OfferBreachEvidence,
+  TransactionFact,
+  TransferFact,
+  Verdict,
+} from "./evidence.ts";
 
 /** The first day of version 2 of the policy (UTC): it does not judge earlier payments. */
 export const EFFECTIVE_DATE_V2 = "2026-11-23";
