@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { link, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import type { RequestListener, ServerResponse } from "node:http";
+import type { RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,7 +15,7 @@ import * as verifier from "../../packages/verifier/src/index.ts";
 import { parsePolicy } from "../../packages/verifier/src/index.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { forFile } from "../support/for-file.ts";
-import { serveHttp } from "../support/http-server.ts";
+import { respondEndlessly, serveHttp } from "../support/http-server.ts";
 import { witnessSigner } from "../support/log/memory-log.ts";
 import { between, call, connectHttp, connectLocal } from "../support/packages/mcp.ts";
 import { post, send, v2 } from "../support/payments/requests.ts";
@@ -121,7 +121,7 @@ describe("check_credential", () => {
   test.each<[string, RequestListener, RegExp]>([
     ["has none", (_, answer) => void answer.writeHead(404).end("{}"), /the service answered 404/],
     ["is redirected", (_, answer) => void answer.writeHead(302, { location: "/" }).end(), /could not be read/],
-    ["never ends", (_, answer) => endless(answer), /could not be read: more than 4194304 bytes/],
+    ["never ends", (_, answer) => respondEndlessly(answer), /could not be read: more than 4194304 bytes/],
     ["never comes", () => undefined, /could not be read: .*timeout/],
   ])("A server whose proof %s proves nothing, and the credential stays valid", async (_, answer, reason) => {
     const server = await serveHttp(answer);
@@ -237,7 +237,7 @@ describe("the action", () => {
   test.each<[string, RequestListener, RegExp]>([
     ["a 404", (_, answer) => void answer.writeHead(404).end(), /returned status 404/],
     ["a redirect", elsewhere, /cannot be read: /],
-    ["an endless response", (_, answer) => endless(answer), /more than 1 MiB/],
+    ["an endless response", (_, answer) => respondEndlessly(answer), /more than 1 MiB/],
   ])(
     "With %s as the proof, the wallet is still verified unless the step requires a proof",
     async (_, answer, reason) => {
@@ -268,12 +268,3 @@ describe("the action", () => {
     return server;
   }
 });
-
-/** Sends until the client disconnects. */
-function endless(answer: ServerResponse): void {
-  const more = () => {
-    while (answer.writable && !answer.destroyed && answer.write("x".repeat(65_536)));
-  };
-  answer.writeHead(200).on("drain", more);
-  more();
-}

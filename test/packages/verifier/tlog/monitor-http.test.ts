@@ -1,5 +1,5 @@
-import { readFile, writeFile } from "node:fs/promises";
-import type { RequestListener, ServerResponse } from "node:http";
+import { readFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { didWeb } from "../../../../api/platform/signing/did.ts";
@@ -8,51 +8,20 @@ import { monitorLog } from "../../../../packages/verifier/src/commands/log-monit
 import { jcs } from "../../../../packages/verifier/src/jcs.ts";
 import { documentSha256 } from "../../../../packages/verifier/src/tlog/entry.ts";
 import { folderForFile } from "../../../support/for-file.ts";
-
-import { serveHttp } from "../../../support/http-server.ts";
+import { respondEndlessly, serveHttp } from "../../../support/http-server.ts";
 import { FolderLog, noteSigner } from "../../../support/log/memory-log.ts";
 import { runCommand } from "../../../support/packages/run-command.ts";
 import { waitUntil } from "../../../support/wait-until.ts";
-import { ISSUER, KEY } from "../samples.ts";
-import { entry, logOf, sign, signer, usual, witness } from "./signed-log.ts";
+import { KEY } from "../samples.ts";
+import { entry, type Face, logOf, serveLog, sign, signer, trustIn, usual, witness } from "./signed-log.ts";
 
 const folder = await folderForFile("monitor-http-");
-await writeFile(join(folder, "jwks.json"), JSON.stringify({ keys: [KEY.publicJwk] }));
-await writeFile(join(folder, "policy.txt"), `log ${signer.key.vkey}\nwitness w ${witness.key.vkey}\nquorum w\n`);
+const trust = await trustIn(folder);
 let made = 0;
 const newFile = () => join(folder, `file-${made++}`);
 
-type Face = FolderLog | ((path: string, response: ServerResponse) => boolean);
-
-/** Serves a log, or any responses in its place. A later face overrides earlier ones. */
-async function serve(...first: readonly Face[]) {
-  const faces = [...first];
-  const folders = new Map<FolderLog, string>();
-  const answer: RequestListener = async ({ url = "" }, response) => {
-    const path = url.slice(1);
-    for (const face of faces.toReversed()) {
-      if (typeof face === "function") {
-        if (face(path, response)) return;
-        continue;
-      }
-      const at = folders.get(face) ?? newFile();
-      if (!folders.has(face)) await face.write(at);
-      folders.set(face, at);
-      return readFile(join(at, path)).then(
-        (bytes) => void response.end(bytes),
-        () => void response.writeHead(404).end(),
-      );
-    }
-  };
-  const { url, stop } = await serveHttp(answer);
-  onTestFinished(stop);
-  return { url, show: (face: Face) => void faces.push(face) };
-}
-
-const args = (url: string, state: string, ...more: string[]) => {
-  const trust = ["--policy", join(folder, "policy.txt"), "--jwks", join(folder, "jwks.json"), "--issuer", ISSUER];
-  return [url, "--state", state, ...trust, ...more];
-};
+const serve = (...faces: Face[]) => serveLog(folder, ...faces);
+const args = (url: string, state: string, ...more: string[]) => [url, "--state", state, ...trust, ...more];
 
 /** Runs the monitor once, up to the newest checkpoint. */
 async function once(url: string, state: string, ...more: string[]): Promise<{ code: number; text: string }> {
@@ -135,10 +104,10 @@ describe("a log that is monitored over HTTP", () => {
     log.append(Buffer.from(jcs({ ...rest, sha256: documentSha256(large as never), url: `${url}/document` })));
     const at = newFile();
     await log.write(at);
-    const trust = ["--policy", join(folder, "policy.txt"), "--jwks", join(folder, "jwks.json"), "--once"];
-    expect(await runCommand(() => monitorLog([at, ...trust, "--issuer", url]))).toMatchObject({ code: 0 });
+    const given = [at, ...trust.slice(0, 4), "--once"];
+    expect(await runCommand(() => monitorLog([...given, "--issuer", url]))).toMatchObject({ code: 0 });
     const unnamed = { code: 2, text: expect.stringMatching(/a folder does not include it: add --issuer/) };
-    expect(await runCommand(() => monitorLog([at, ...trust]))).toMatchObject(unnamed);
+    expect(await runCommand(() => monitorLog(given))).toMatchObject(unnamed);
   });
 
   test.each([
@@ -207,7 +176,7 @@ const FAULTS: Readonly<Record<string, (response: ServerResponse) => void>> = {
   silence: () => undefined,
   "half a response": (response) => void response.writeHead(200, { "content-length": "999" }).write("half"),
   "a broken connection": (response) => void response.destroy(),
-  "an endless response": endless,
+  "an endless response": respondEndlessly,
 };
 
 test("After every kind of faulty response, the monitor retries and reads no more than the size limit of a file", async () => {
@@ -256,12 +225,3 @@ test("After every kind of faulty response, the monitor retries and reads no more
   stop.abort();
   expect(new Set(await Promise.all(monitors.map(({ running }) => running)))).toEqual(new Set([0]));
 }, 120_000);
-
-/** Sends until the client disconnects. */
-function endless(response: ServerResponse): void {
-  const more = () => {
-    while (response.writable && !response.destroyed && response.write("x".repeat(65_536)));
-  };
-  response.writeHead(200).on("drain", more);
-  more();
-}

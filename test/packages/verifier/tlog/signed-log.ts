@@ -1,6 +1,11 @@
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
 import { keyUrl } from "../../../../api/platform/signing/did.ts";
 import { jcs } from "../../../../packages/verifier/src/jcs.ts";
 import type { Json } from "../../../../packages/verifier/src/strict-json.ts";
+import { serveHttp } from "../../../support/http-server.ts";
 import { FolderLog, noteSigner, witnessSigner } from "../../../support/log/memory-log.ts";
 import { forge } from "../forge.ts";
 import { ISSUER, KEY, SAMPLE_NOW } from "../samples.ts";
@@ -41,18 +46,51 @@ export const logOf = (size: number, change: Readonly<Record<number, Buffer>> = {
 
 export const WALLET = `0x${"a1".repeat(20)}`;
 
+const VALID_UNTIL = "2099-01-01T00:00:00.000Z";
 /** A certificate of `WALLET` at this index, a retry PASS unless the change overrides it. */
-export const certificate = (index: number, change: object = {}) => {
-  const members = {
-    ...RECORD,
-    id: `cert-${index}`,
-    wallet: WALLET,
-    valid_until: "2099-01-01T00:00:00.000Z",
-    ...change,
-  };
-  return entry(index, { id: members.id }, sign({ type: "IssuedCertificate", ...members }));
+export const certificate = (index: number, change: object = {}, key = KEY) => {
+  const members = { ...RECORD, id: `cert-${index}`, wallet: WALLET, valid_until: VALID_UNTIL, ...change };
+  return entry(index, { id: members.id }, sign({ type: "IssuedCertificate", ...members }, key));
 };
 export const reversal = (index: number, id: string) =>
   entry(index, { type: "reversal", id }, sign({ type: "ReversedCertificate", certificate: id }));
 /** The certificate as a wallet's record lists it. */
-export const listed = (at: number, result: string) => ({ id: `cert-${at}`, result, fresh: true });
+export const listed = (at: number, result = "pass", change: object = {}) => ({
+  ...{ id: `cert-${at}`, product: RECORD.product, result, issued: RECORD.issued_at, valid_until: VALID_UNTIL },
+  ...{ fresh: true, ...change },
+});
+
+/** Files for a command that trusts the log and its one witness. Returns the options that name them. */
+export async function trustIn(folder: string): Promise<readonly string[]> {
+  const [policy, jwks] = [join(folder, "policy.txt"), join(folder, "jwks.json")];
+  await writeFile(policy, `log ${signer.key.vkey}\nwitness w ${witness.key.vkey}\nquorum w\n`);
+  await writeFile(jwks, JSON.stringify({ keys: [KEY.publicJwk] }));
+  return ["--policy", policy, "--jwks", jwks, "--issuer", ISSUER];
+}
+
+/** A log, or any responses in its place: true if it responds to this path. */
+export type Face = FolderLog | ((path: string, response: ServerResponse) => boolean);
+
+/** Serves the files of a log until the test ends. A later face overrides earlier ones. */
+export async function serveLog(folder: string, ...faces: Face[]) {
+  const folders = new Map<FolderLog, string>();
+  const { url, stop } = await serveHttp(async ({ url: asked = "" }, response) => {
+    const path = asked.slice(1);
+    for (const face of faces.toReversed()) {
+      if (typeof face === "function") {
+        if (face(path, response)) return;
+        continue;
+      }
+      const at = folders.get(face) ?? (await mkdtemp(join(folder, "log-")));
+      if (!folders.has(face)) await face.write(at);
+      folders.set(face, at);
+      await readFile(join(at, path)).then(
+        (bytes) => void response.end(bytes),
+        () => void response.writeHead(404).end(),
+      );
+      return;
+    }
+  });
+  onTestFinished(stop);
+  return { url, show: (face: Face) => void faces.push(face) };
+}
