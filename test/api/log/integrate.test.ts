@@ -1,13 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { certificateEntries } from "../../../api/certificates/entries-store.ts";
-import { createLogWriter } from "../../../api/log/write-store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { sellerEntries } from "../../../api/sellers/published/entries-store.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
-import { CHECKPOINTS_AGE, certificateInsert, logOn, logStage } from "../../support/log/stage.ts";
-
-const ENTRIES = { ...certificateEntries, ...sellerEntries };
+import { CHECKPOINTS_AGE, certificateInsert, logOn, logStage, writerOn } from "../../support/log/stage.ts";
 
 const LATE = "0".repeat(15);
 /** Queues a row as a sale does, in a transaction that the test controls. */
@@ -85,7 +80,7 @@ describe("integration of records", () => {
     const at = await logStage({ announced: KNOWN });
     await at.owner.query(QUEUE, ["of another release"]);
     let turns = 0;
-    const writer = createLogWriter(at.pool, ENTRIES);
+    const writer = writerOn(at.pool);
     const counting: typeof writer = {
       ...writer,
       inTurn: (...of) => {
@@ -127,7 +122,7 @@ describe("integration of records", () => {
 
   test("A turn that fails at its end leaves no entry and no gap", async () => {
     const at = await logStage();
-    const writer = createLogWriter(at.pool, ENTRIES);
+    const writer = writerOn(at.pool);
     let isLosing = true;
     const losing: typeof writer = {
       ...writer,
@@ -165,7 +160,7 @@ describe("integration of records", () => {
 
   test("If a process stalls in its turn until PostgreSQL ends it, another process takes over without a fork", async () => {
     const at = await logStage();
-    const writer = createLogWriter(at.pool, ENTRIES);
+    const writer = writerOn(at.pool);
     const [reached, woken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const pausing: typeof writer = {
       ...writer,

@@ -7,6 +7,7 @@ import { EMPTY_ROOT, HASH_SIZE, leafHash } from "../../../packages/verifier/src/
 import { cosign, type NoteSigner, signNote } from "../../../packages/verifier/src/tlog/note.ts";
 import {
   entriesPath,
+  formatBundle,
   levelWidth,
   type ReadTiles,
   TILE_WIDTH,
@@ -100,15 +101,12 @@ export class FolderLog {
         const id = { level, n, width: tileWidth(size, level, n) };
         await put(tilePath(id), this.tree.tile(id));
         if (level === 0)
-          await put(entriesPath(n, id.width), bundle(this.entries.slice(n * TILE_WIDTH, (n + 1) * TILE_WIDTH)));
+          await put(entriesPath(n, id.width), formatBundle(this.entries.slice(n * TILE_WIDTH, (n + 1) * TILE_WIDTH)));
       }
     }
     await put("checkpoint", await this.checkpoint());
   }
 }
-
-const bundle = (entries: readonly Uint8Array[]): Buffer =>
-  Buffer.concat(entries.flatMap((entry) => [Buffer.from([entry.length >> 8, entry.length & 0xff]), entry]));
 
 const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
 

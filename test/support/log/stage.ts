@@ -48,7 +48,7 @@ export async function logStage(plan: LogPlan = {}) {
   };
 }
 
-const ENTRIES = { ...certificateEntries, ...sellerEntries };
+export const writerOn = (pool: pg.Pool) => createLogWriter(pool, { ...certificateEntries, ...sellerEntries });
 
 const BASE_URL = "https://trust.example";
 
@@ -77,7 +77,7 @@ export async function logOn(pool: pg.Pool, { generation = 1, key = 7, baseUrl = 
     heads: { sources: 0, ask: async () => ({ heads: [], silent: [] }) },
     danger: async () => null,
     elapsedMs: () => 0,
-    writer: createLogWriter(pool, ENTRIES),
+    writer: writerOn(pool),
     ...plan,
     announced,
     generation,

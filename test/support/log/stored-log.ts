@@ -1,15 +1,15 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 import { request } from "node:http";
 import { createCertificateStore } from "../../../api/certificates/store.ts";
+import { createLogWriter } from "../../../api/log/write-store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import { formatCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
 import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
-import { type Edge, type Growth, growTiles } from "../../../packages/verifier/src/tlog/grow.ts";
+import { type Growth, growTiles } from "../../../packages/verifier/src/tlog/grow.ts";
 import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
 import { signNote } from "../../../packages/verifier/src/tlog/note.ts";
 import { NOTE_TYPE, verifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
-import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { PASSING } from "../certificates/samples.ts";
 import { startTestChain } from "../chain/chain.ts";
 import { forFile } from "../for-file.ts";
@@ -22,69 +22,38 @@ export interface StoredEntry {
   readonly entry: Buffer;
 }
 
-export interface StoredLog {
-  readonly origin: string;
-  readonly vkey: string;
-  /** Appends these entries with their tiles, and a checkpoint of the resulting tree. */
-  readonly grow: (added: readonly StoredEntry[]) => Promise<void>;
-  /** Grows the tree by leaves whose entries are not stored, for tests of large trees. */
-  readonly pad: (leaves: number) => void;
-}
-
-/** A log in the service's tables, as its integrator writes it, with the test's own key. */
-export async function storeLog(database: TestDatabase, origin: string, generation = 1): Promise<StoredLog> {
+/** A log in the service's tables, with the test's own key. */
+export async function storeLog(database: TestDatabase, origin: string, generation = 1) {
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const bytes = Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url");
   const key = verifierKey(origin, NOTE_TYPE.ed25519, bytes);
-  const query = (text: string, values: unknown[]) =>
-    withClient(database.ownerUrl, (client) => client.query(text, values));
-  await query("INSERT INTO log (generation, origin, vkey) VALUES ($1, $2, $3)", [generation, origin, key.vkey]);
-  let tree: { readonly size: number; readonly edge: Edge } = { size: 0, edge: new Map() };
+  const writer = createLogWriter(await forFile(connect(database.apiUrl)), {});
+  await writer.begin({ generation, origin, vkey: key.vkey });
+  let tree: Pick<Growth, "size" | "edge"> = { size: 0, edge: new Map() };
   let tilesToStore: Growth["tiles"] = [];
   return {
     origin,
     vkey: key.vkey,
-    pad(leaves) {
+    /** Grows the tree by leaves whose entries are not stored, for tests of large trees. */
+    pad(leaves: number): void {
       const grown = growTiles({ ...tree, leaves: Array.from({ length: leaves }, () => NO_ENTRY) });
       tilesToStore = grown.tiles;
       tree = grown;
     },
-    async grow(added) {
+    /** Appends these entries with their tiles, and a checkpoint of the resulting tree. */
+    async grow(added: readonly StoredEntry[]): Promise<void> {
+      const { size } = tree;
       const grown = growTiles({ ...tree, leaves: added.map(({ entry }) => leafHash(entry)) });
-      const { size, root } = grown;
-      const tiles = newest([...tilesToStore, ...grown.tiles]);
-      tilesToStore = [];
-      const text = formatCheckpoint({ origin, size, root });
+      const text = formatCheckpoint({ origin, size: grown.size, root: grown.root });
       const note = await signNote(text, { key, sign: (message) => sign(null, message, privateKey) });
-      await query(
-        `INSERT INTO log_entry (generation, idx, type, ref, entry)
-         SELECT $1, $2::bigint + place - 1, type, ref, entry
-         FROM unnest($3::text[], $4::text[], $5::bytea[]) WITH ORDINALITY AS one (type, ref, entry, place)`,
-        [
-          generation,
-          tree.size,
-          added.map(({ type }) => type),
-          added.map(({ ref }) => ref),
-          added.map(({ entry }) => entry),
-        ],
-      );
-      await query(
-        `INSERT INTO log_tile (generation, level, n, hashes)
-         SELECT $1, level, n, hashes FROM unnest($2::smallint[], $3::bigint[], $4::bytea[]) AS one (level, n, hashes)
-         ON CONFLICT (generation, level, n) DO UPDATE SET hashes = excluded.hashes`,
-        [
-          generation,
-          tiles.map(({ level }) => level),
-          tiles.map(({ n }) => n),
-          tiles.map(({ hashes }) => Buffer.from(hashes)),
-        ],
-      );
-      await query("INSERT INTO log_checkpoint (generation, size, root, note) VALUES ($1, $2, $3, $4)", [
-        generation,
-        size,
-        Buffer.from(root),
-        note,
-      ]);
+      const done = await writer.inTurn(generation, async (turn) => {
+        const entries = added.map((one, place) => ({ ...one, index: size + place }));
+        await turn.append(entries, []);
+        await turn.publish({ ...grown, tiles: newest([...tilesToStore, ...grown.tiles]) }, note);
+        return true;
+      });
+      if (done !== true) throw new Error("another process has the log's turn");
+      tilesToStore = [];
       tree = grown;
     },
   };

@@ -2,59 +2,38 @@ import { randomBytes } from "node:crypto";
 import type { RequestListener } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { WitnessPolicy } from "../../../api/platform/config/log-settings.ts";
+import type { Witness } from "../../../api/platform/config/log-settings.ts";
 import { toBase64 } from "../../../packages/verifier/src/tlog/base64.ts";
 import { formatCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
-import { growTiles } from "../../../packages/verifier/src/tlog/grow.ts";
 import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
 import { type NoteSigner, signNote } from "../../../packages/verifier/src/tlog/note.ts";
-import type { TileId } from "../../../packages/verifier/src/tlog/tile.ts";
 import { consistencyProof, rootHash } from "../../../packages/verifier/src/tlog/tree.ts";
 import type { VerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
 import { type GuardedProcess, startGuarded } from "../../../scripts/embedded/guarded-process.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { openRecords, type Records } from "../../../scripts/witness/records.ts";
+import { openRecords } from "../../../scripts/witness/records.ts";
 import { createWitnessServer } from "../../../scripts/witness/server.ts";
 import { noteSigner } from "../../../scripts/witness/signer.ts";
 import { forFile } from "../for-file.ts";
 import { serveHttp } from "../http-server.ts";
 import { bareEnvironment } from "../service/environment.ts";
 import { waitUntil } from "../wait-until.ts";
+import { MemoryTree } from "./memory-log.ts";
 
-/** A log of texts in memory, with its own key. */
-export interface ToyLog {
-  readonly origin: string;
-  readonly signer: NoteSigner;
-  readonly rootAt: (size: number) => Promise<Uint8Array>;
-  readonly checkpointAt: (size: number) => Promise<string>;
-  readonly tiles: (ids: readonly TileId[]) => Promise<readonly Uint8Array[]>;
-  readonly proof: (from: number, to: number) => Promise<readonly Uint8Array[]>;
-  /** The body of `add-checkpoint`. */
-  readonly offer: (from: number, to: number) => Promise<string>;
-}
-
-/** Logs whose entries begin alike are one log until they differ. */
-export async function toyLog(origin: string, entries: readonly string[], seed = Buffer.alloc(32, 7)): Promise<ToyLog> {
+/** A log of texts in memory, with its own key. Logs whose entries begin alike are one log until they differ. */
+export async function toyLog(origin: string, entries: readonly string[], seed = Buffer.alloc(32, 7)) {
   const signer = await noteSigner(origin, "log", seed);
-  const leaves = entries.map((text) => leafHash(Buffer.from(text)));
-  const { tiles } = growTiles({ size: 0, edge: new Map(), leaves });
-  const read = async (ids: readonly TileId[]) =>
-    ids.map(({ level, n, width }) => {
-      const found = tiles.find((tile) => tile.level === level && tile.n === n);
-      return (found?.hashes ?? new Uint8Array()).subarray(0, width * 32);
-    });
-  const rootAt = (size: number) => rootHash(size, read);
+  const tree = new MemoryTree();
+  tree.append(entries.map((text) => leafHash(Buffer.from(text))));
   const checkpointAt = async (size: number) =>
-    signNote(formatCheckpoint({ origin, size, root: await rootAt(size) }), signer);
-  const proof = (from: number, to: number) => consistencyProof(from, to, read);
+    signNote(formatCheckpoint({ origin, size, root: await rootHash(size, tree.read) }), signer);
+  const proof = (from: number, to: number) => consistencyProof(from, to, tree.read);
   return {
-    origin,
     signer,
-    rootAt,
     checkpointAt,
-    tiles: read,
     proof,
-    offer: async (from, to) => offerOf(from, await proof(from, to), await checkpointAt(to)),
+    /** The body of `add-checkpoint`. */
+    offer: async (from: number, to: number) => offerOf(from, await proof(from, to), await checkpointAt(to)),
   };
 }
 
@@ -65,19 +44,13 @@ export const offerOf = (oldSize: number, proof: readonly Uint8Array[], checkpoin
 export const texts = (count: number, fork?: { readonly at: number }): readonly string[] =>
   Array.from({ length: count }, (_, index) => (fork && index >= fork.at ? `forked ${index}` : `entry ${index}`));
 
-export interface LocalWitness {
-  readonly witness: WitnessPolicy["witnesses"][number];
-  readonly signer: NoteSigner;
-  readonly records: Records;
-}
-
 let made = 0;
 
 /** A witness in this process, or another server in its place. */
 export async function localWitness(
   log: VerifierKey,
   answer?: (signer: NoteSigner, honest: RequestListener) => RequestListener,
-): Promise<LocalWitness> {
+): Promise<{ readonly witness: Witness; readonly signer: NoteSigner }> {
   const signer = await noteSigner(`witness.example/w${++made}`, "witness", randomBytes(32));
   const records = openRecords(":memory:");
   const parts = { signer, records, logs: new Map([[log.name, [log]]]), now: () => new Date() };
@@ -86,23 +59,14 @@ export async function localWitness(
   });
   const honest: RequestListener = (request, response) => void server.emit("request", request, response);
   const { url } = await forFile(serveHttp(answer?.(signer, honest) ?? honest));
-  return { witness: { key: signer.key, submission: url, monitoring: url }, signer, records };
+  return { witness: { key: signer.key, submission: url, monitoring: url }, signer };
 }
 
 const PROGRAM = fileURLToPath(new URL("../../../scripts/witness.ts", import.meta.url));
 const STARTS_WITHIN_MS = 60_000;
 
 /** `npm run witness` on a folder. It can be killed and started again. */
-export interface WitnessProcess {
-  readonly url: string;
-  readonly vkey: string;
-  readonly stateFile: string;
-  readonly start: () => Promise<void>;
-  readonly kill: () => Promise<void>;
-  readonly stop: () => Promise<void>;
-}
-
-export async function witnessProcess(folder: string, name: string, logs: readonly string[]): Promise<WitnessProcess> {
+export async function witnessProcess(folder: string, name: string, logs: readonly string[]) {
   const port = await freePort();
   const seed = randomBytes(32);
   const { key } = await noteSigner(name, "witness", seed);
@@ -120,13 +84,13 @@ export async function witnessProcess(folder: string, name: string, logs: readonl
     url: `http://127.0.0.1:${port}`,
     vkey: key.vkey,
     stateFile,
-    async start() {
+    async start(): Promise<void> {
       const started = await startGuarded({ command: process.execPath, args: [PROGRAM], env });
       child = started;
       await waitUntil(() => started.lastOutput().includes("listens on") || !started.running(), STARTS_WITHIN_MS, 10);
       if (!started.running()) throw new Error(`The witness did not start. ${started.lastOutput()}`);
     },
-    async kill() {
+    async kill(): Promise<void> {
       if (child?.running()) process.kill(child.pid, "SIGKILL");
       await child?.ended;
     },
