@@ -21,6 +21,7 @@ import { NETWORKS } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { EscrowIndex } from "./index-store.ts";
 import {
+  type Decision,
   ESCROW_NETWORK,
   type EscrowStatus,
   FEE_BPS,

@@ -61,9 +61,6 @@ export const NOT_STRICT: readonly (readonly [name: string, source: string | Uint
     "bytes that are not UTF-8",
     Buffer.concat([Buffer.from(GOOD.slice(0, 20)), Buffer.of(0xff), Buffer.from(GOOD.slice(20))]),
   ],
-  ["a comment", GOOD.replace("{", "{/* */")],
-  ["a trailing comma", GOOD.replace(/}$/, ",}")],
-  ["single quotes", "{'a': 1}"],
   ["a control character in a string", GOOD.replace("VerifiableCredential", "Verifiable\tCredential")],
   ["an escape that JSON does not have", GOOD.replace("VerifiableCredential", "\\x56erifiableCredential")],
   ["half of a surrogate pair", withMember('"a":"\\ud83d"')],
@@ -74,18 +71,13 @@ export const NOT_STRICT: readonly (readonly [name: string, source: string | Uint
   ["an exponent", withMember('"a":1e3')],
   ["minus zero", withMember('"a":-0')],
   ["a leading zero", withMember('"a":01')],
-  ["NaN", withMember('"a":NaN')],
   ["a number over 53 bits", withMember('"a":9007199254740993')],
   ["65 levels", withMember(`"a":${"[".repeat(65)}${"]".repeat(65)}`)],
 ];
 
 /** Texts in which an object has a duplicate member. */
 export const NAMED_TWICE: readonly (readonly [place: string, source: string])[] = [
-  ["at the top", withMember('"type":[]')],
   ["that is the same only after its escapes are decoded", withMember('"\\u0074ype":[]')],
-  ["inside", GOOD.replace('"tested":true', '"tested":true,"tested":true')],
-  ["in the proof", GOOD.replace('"proof":{', '"proof":{"jws":"x",')],
-  ["that is the proof", withMember('"proof":{}')],
   ["called __proto__", withMember('"a":{"__proto__":1,"__proto__":1}')],
   ["in the jws header", JSON.stringify(forge({ header: `{"alg":"EdDSA","alg":"EdDSA","kid":"${HEADER.kid}"}` }))],
 ];
@@ -160,9 +152,7 @@ export const FORGERIES: readonly [code: string, name: string, forgery: Forgery][
   ],
   ["algorithm_not_allowed", "alg ES256", { header: { ...HEADER, alg: "ES256" } }],
   ["algorithm_not_allowed", "the newer name of the same algorithm", { header: { ...HEADER, alg: "Ed25519" } }],
-  ["algorithm_not_allowed", "alg in lower case", { header: { ...HEADER, alg: "eddsa" } }],
   ["algorithm_not_allowed", "no alg", { header: { kid: HEADER.kid } }],
-  ["algorithm_not_allowed", "a list of algs", { header: { ...HEADER, alg: ["EdDSA"] } }],
   ["critical_header", "an unknown extension", { header: { ...HEADER, crit: ["exp"], exp: 1 } }],
   ["critical_header", "the unencoded payload option", { header: { ...HEADER, b64: false, crit: ["b64"] } }],
   ["critical_header", "an empty crit", { header: { ...HEADER, crit: [] } }],
