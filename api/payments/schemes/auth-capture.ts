@@ -55,8 +55,6 @@ const authCaptureRules = ({ contracts, factories }: AuthCaptureParts) =>
         payment: { authorization, signature, salt, accepted: claimed },
         offer: escrowOffer(current(contracts, AUTH_CAPTURE), terms),
         nowMs: at.getTime(),
-        // The gate checks expiry, because a payment that settled in time counts however late its header arrives.
-        checksExpiry: false,
       };
       return coded(mismatch(checked) ?? wrongFactory(signature, factories));
     },

@@ -2,12 +2,17 @@ import { isAddressEqual } from "viem";
 import { authorizationOf } from "./authorization.ts";
 import { isBound, refundSecondsBeyond } from "./contest-terms.ts";
 import type { PresentedPayment } from "./payment-header.ts";
-import { AUTHORIZATION_SECONDS, FEE_BPS, MAX_TIMEOUT_SECONDS, networkOf, type Offer, SCHEME } from "./terms.ts";
-
-/** The allowed clock difference between a merchant's machines, in seconds. */
-const CLOCK_SKEW_SECONDS = 30;
-/** The minimum time for the arbiter to release, in seconds: one hour less than offered. */
-const LEAST_AUTHORIZATION_SECONDS = AUTHORIZATION_SECONDS - 3600;
+import {
+  AUTHORIZATION_SECONDS,
+  CLOCK_SKEW_SECONDS,
+  FEE_BPS,
+  LEAST_AUTHORIZATION_SECONDS,
+  MAX_TIMEOUT_SECONDS,
+  mismatched,
+  networkOf,
+  type Offer,
+  SCHEME,
+} from "./terms.ts";
 
 /**
  * Returns the reason why a payment does not match the offer, with the expected value; null if it matches. Only an upper
@@ -84,6 +89,3 @@ function wrongAuthorization({ info, authorization }: PresentedPayment, { escrow 
   }
   return null;
 }
-
-const mismatched = (field: string, got: unknown, wanted: unknown): string =>
-  `The payment does not match the offer: ${field} is ${String(got).slice(0, 100)}, expected ${String(wanted)}.`;

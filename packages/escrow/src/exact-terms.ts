@@ -1,7 +1,15 @@
 import { getAddress, type Hex, isAddressEqual } from "viem";
 import type { Authorization } from "./authorization.ts";
 import { type DecodedHeader, readAuthorization, readSignature } from "./payment-header.ts";
-import { commonRequirements, MAX_TIMEOUT_SECONDS, networkOf, type Offer } from "./terms.ts";
+import {
+  CLOCK_SKEW_SECONDS,
+  commonRequirements,
+  LEAST_SECONDS_VALID,
+  MAX_TIMEOUT_SECONDS,
+  mismatched,
+  networkOf,
+  type Offer,
+} from "./terms.ts";
 import { record, unlessMalformed } from "./wire-fields.ts";
 
 /** The x402 scheme of an ordinary payment, directly to the merchant. */
@@ -22,11 +30,6 @@ export interface ExactPayment {
   readonly authorization: Authorization;
   readonly signature: Hex;
 }
-
-/** The remaining validity that an authorization needs to be mined in time, in seconds. */
-const LEAST_SECONDS_VALID = 6;
-/** The allowed clock difference between a merchant's machines, in seconds. */
-const CLOCK_SKEW_SECONDS = 30;
 
 /** Parses an ordinary payment and compares it with the offer. An expired one may have been settled in time. */
 export function readExact(
@@ -67,6 +70,3 @@ export function tooLate({ validBefore }: Authorization, nowMs: number): string |
   const least = Math.ceil(nowMs / 1000) + LEAST_SECONDS_VALID;
   return validBefore >= least ? null : mismatched("authorization.validBefore", validBefore, `at least ${least}`);
 }
-
-const mismatched = (field: string, got: unknown, wanted: unknown): string =>
-  `The payment does not match the offer: ${field} is ${String(got).slice(0, 100)}, expected ${String(wanted)}.`;

@@ -10,7 +10,7 @@ import type { PaymentHeaders } from "./envelope.ts";
 import { type DecodedHeader, decodePaymentHeaders, parsePayload } from "./payment-header.ts";
 import type { PaymentInfo } from "./payment-info.ts";
 import type { RevertReason } from "./revert-reason.ts";
-import { requirements as commerceRequirements, type EscrowFacts, type Offer, SCHEME } from "./terms.ts";
+import { requirements as commerceRequirements, type EscrowFacts, mismatched, type Offer, SCHEME } from "./terms.ts";
 
 /** A payment that matches an offer; its signature has not been checked yet. */
 export interface Payment {
@@ -72,8 +72,7 @@ const OPERATOR: SchemeRules = {
     const presented = parseAuthCapture(payload, offer.contest);
     if ("malformed" in presented) return presented;
     const payment = { ...presented, accepted };
-    // A payment that was held in time remains a purchase; the hold itself refuses an expired one.
-    const refused = authCapture.mismatch({ payment, offer, nowMs, checksExpiry: false });
+    const refused = authCapture.mismatch({ payment, offer, nowMs });
     if (refused !== null) return { refused };
     const { authorization, signature } = payment;
     if (authorization === null) throw new Error("A payment without an authorization matched an offer.");
@@ -123,9 +122,7 @@ export function readPayment(
   const offer = offers.find(({ escrow }) => escrow.scheme === scheme);
   if (offer === undefined) {
     const offered = offers.map(({ escrow }) => escrow.scheme).join(" or ");
-    return {
-      refused: `The payment does not match the offer: accepted.scheme is ${String(scheme).slice(0, 100)}, expected ${offered}.`,
-    };
+    return { refused: mismatched("accepted.scheme", scheme, offered) };
   }
   const read = rulesOf(offer.escrow).read(decoded, offer, nowMs);
   return "info" in read ? { ...read, offer, resource: decoded.resource } : read;

@@ -12,6 +12,12 @@ export const LEAST_AMOUNT = 10_000n;
 export const MAX_TIMEOUT_SECONDS = 120;
 export const AUTHORIZATION_SECONDS = 86_400;
 const REFUND_SECONDS = 2 * 86_400;
+/** The minimum time for the arbiter to release, in seconds: one hour less than offered. */
+export const LEAST_AUTHORIZATION_SECONDS = AUTHORIZATION_SECONDS - 3600;
+/** The remaining validity that an authorization needs to be mined in time, in seconds. */
+export const LEAST_SECONDS_VALID = 6;
+/** The allowed clock difference between a merchant's machines, in seconds. */
+export const CLOCK_SKEW_SECONDS = 30;
 /** The time after the hold from which anyone may refund it. */
 export const REFUNDABLE_AFTER_SECONDS = 1800;
 export const REFUNDABLE_AFTER_TEXT = `${REFUNDABLE_AFTER_SECONDS / 60} minutes`;
@@ -67,6 +73,10 @@ export const placeOf = ({ chainId, custody }: Pick<EscrowFacts, "chainId" | "cus
 });
 
 export const networkOf = ({ chainId }: { readonly chainId: number }): `eip155:${number}` => `eip155:${chainId}`;
+
+/** Returns the reason why a payment does not match the offer. */
+export const mismatched = (field: string, got: unknown, wanted: unknown): string =>
+  `The payment does not match the offer: ${field} is ${String(got).slice(0, 100)}, expected ${String(wanted)}.`;
 
 /** Returns the payment requirements that every scheme shares. */
 export const commonRequirements = ({ escrow, merchant, price }: Offer) => ({

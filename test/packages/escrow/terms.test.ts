@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type Address, getAddress, type LocalAccount } from "viem";
+import type { Address, LocalAccount } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { accept, type OfferedTerms, RefusedTerms } from "../../../packages/escrow/src/acceptable.ts";
@@ -8,27 +8,11 @@ import { EscrowScheme } from "../../../packages/escrow/src/escrow-scheme.ts";
 import { formatUsd, parseAmount } from "../../../packages/escrow/src/money.ts";
 import type { PresentedPayment } from "../../../packages/escrow/src/payment-header.ts";
 import { readPayment } from "../../../packages/escrow/src/schemes.ts";
-import { escrowAt, type Offer, requirements } from "../../../packages/escrow/src/terms.ts";
+import { type Offer, requirements } from "../../../packages/escrow/src/terms.ts";
+import { anyAccount, anyOffer } from "../../support/escrow/any-terms.ts";
 import { encodeHeader, presentedIn } from "../../support/escrow/sale.ts";
 
-const anAddress = fc
-  .uint8Array({ minLength: 20, maxLength: 20 })
-  .filter((bytes) => bytes.some((byte) => byte !== 0))
-  .map((bytes) => getAddress(`0x${Buffer.from(bytes).toString("hex")}`));
-const anOffer = fc.record({
-  escrow: fc
-    .record({
-      chainId: fc.constantFrom(8453, 84532),
-      address: anAddress,
-      usdc: fc.record({ address: anAddress, name: fc.constant("USD Coin"), version: fc.constant("2") }),
-      feeReceiver: anAddress,
-      deliveryDomain: fc.constant({ name: "Agent Payment Trust Delivery", version: "1" }),
-    })
-    .map((facts) => ({ ...facts, ...escrowAt(facts.address) })),
-  merchant: anAddress,
-  price: fc.bigInt({ min: 1n, max: 2n ** 120n - 1n }),
-}) satisfies fc.Arbitrary<Offer>;
-
+const anOffer = anyOffer("commerce");
 const payer: LocalAccount = privateKeyToAccount(generatePrivateKey());
 const RUNS = { numRuns: 40 };
 
@@ -56,7 +40,7 @@ describe("the merchant's check", () => {
     const now = Date.now();
     const fields = ["operator", "receiver", "token", "feeReceiver"] as const;
     await fc.assert(
-      fc.asyncProperty(anOffer, fc.constantFrom(...fields), anAddress, async (offer, field, other) => {
+      fc.asyncProperty(anOffer, fc.constantFrom(...fields), anyAccount, async (offer, field, other) => {
         const payment = await presented(offer, now);
         fc.pre(payment.info[field] !== other);
         const error = mismatch({ ...payment, info: { ...payment.info, [field]: other } }, offer, now);
@@ -136,7 +120,7 @@ test("The terms in a header may omit the payer, as in the draft, and then the au
     return { full: header({}), short: header({ payer: undefined }), header };
   };
   await fc.assert(
-    fc.asyncProperty(anOffer, anAddress, async (offer, other) => {
+    fc.asyncProperty(anOffer, anyAccount, async (offer, other) => {
       const { full, short, header } = await headers(offer);
       expect(short).toEqual(full);
       expect(() => header({ payer: null })).toThrow(/paymentInfo\.payer is not an address/);

@@ -1,17 +1,10 @@
 import { canonical } from "../canonical.ts";
 import { isBound, refundSecondsBeyond } from "../contest-terms.ts";
 import { payerAgnosticNonce } from "../payment-info.ts";
-import { AUTHORIZATION_SECONDS, networkOf, type Offer, placeOf } from "../terms.ts";
+import { CLOCK_SKEW_SECONDS, LEAST_AUTHORIZATION_SECONDS, networkOf, type Offer, placeOf } from "../terms.ts";
 import { type AuthCapturePayment, deadlinesOf, termsOf } from "./payload.ts";
 import { refusal } from "./refusal.ts";
 import { AUTH_CAPTURE, requirements } from "./terms.ts";
-
-/** The allowed clock difference between a merchant's machines, in seconds. */
-const CLOCK_SKEW_SECONDS = 30;
-/** The minimum time for the arbiter to capture, in seconds: one hour less than offered. */
-const LEAST_AUTHORIZATION_SECONDS = AUTHORIZATION_SECONDS - 3600;
-/** The time that a hold needs to be mined, in seconds. */
-const MINED_WITHIN_SECONDS = 6;
 
 /** The refusal of Permit2. */
 export const NOT_EIP_3009 = refusal(
@@ -25,16 +18,12 @@ export interface Checked {
   readonly payment: AuthCapturePayment;
   readonly offer: Offer;
   readonly nowMs: number;
-  /**
-   * Whether to refuse a payment whose time is over. A payment that is already held remains a purchase, so skip its
-   * expiries. The other checks never refuse later what they once accepted.
-   */
-  readonly checksExpiry: boolean;
 }
 
 /**
  * Returns the reason why a payment does not match the offer, beginning with the scheme's code; null if it matches.
- * Checks are in the order of the specification's fields; the signature and the simulation follow.
+ * Checks are in the order of the specification's fields; the signature and the simulation follow. A payment that was
+ * held in time remains a purchase, so no check refuses later what it once accepted; the hold refuses an expired one.
  */
 export function mismatch(checked: Checked): string | null {
   const { payment, offer } = checked;
@@ -85,16 +74,9 @@ const isSame = (given: unknown, wanted: string | number | object): boolean =>
   (typeof wanted === "object" && canonical(given) === canonical(wanted)) ||
   (typeof given === "string" && given.toLowerCase() === String(wanted).toLowerCase() && /^0x/.test(given));
 
-function wrongTimes({ accepted, authorization }: Authorized, { offer, nowMs, checksExpiry }: Checked): string | null {
+function wrongTimes({ accepted, authorization }: Authorized, { offer, nowMs }: Checked): string | null {
   const { captureDeadline, refundDeadline } = deadlinesOf(accepted);
   const { validAfter, validBefore } = authorization;
-  const now = Math.floor(nowMs / 1000);
-  const soonest = now + MINED_WITHIN_SECONDS;
-  if (checksExpiry && captureDeadline <= soonest)
-    return refusal(
-      "capture_deadline_expired",
-      mismatched("accepted.extra.captureDeadline", captureDeadline, `after ${soonest}`),
-    );
   const latest = captureDeadline - LEAST_AUTHORIZATION_SECONDS;
   if (refundDeadline < captureDeadline + beyond(offer) || validBefore > BigInt(latest))
     return refusal(
@@ -102,9 +84,7 @@ function wrongTimes({ accepted, authorization }: Authorized, { offer, nowMs, che
       `authorization.validBefore is ${validBefore}, captureDeadline ${captureDeadline}, refundDeadline ${refundDeadline}; ` +
         `expected validBefore at most ${latest}, and both deadlines as offered.`,
     );
-  if (checksExpiry && validBefore <= BigInt(soonest))
-    return refusal("authorization_expired", mismatched("authorization.validBefore", validBefore, `after ${soonest}`));
-  if (validAfter > BigInt(now))
+  if (validAfter > BigInt(Math.floor(nowMs / 1000)))
     return refusal("authorization_not_yet_valid", mismatched("authorization.validAfter", validAfter, 0));
   return null;
 }

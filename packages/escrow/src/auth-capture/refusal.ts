@@ -1,3 +1,5 @@
+import type { RevertReason } from "../revert-reason.ts";
+
 /** The error codes of the scheme "auth-capture" on EVM chains, without their common prefix. */
 export type RefusalCode =
   | "payload_format"
@@ -5,7 +7,6 @@ export type RefusalCode =
   | "network_mismatch"
   | "extra"
   | "payload_method_mismatch"
-  | "capture_deadline_expired"
   | "deadline_ordering"
   | "authorization_expired"
   | "authorization_not_yet_valid"
@@ -21,14 +22,8 @@ export type RefusalCode =
 /** Returns the reason for a refusal: the scheme's code, then the fault and the expected value. */
 export const refusal = (code: RefusalCode, why: string): string => `invalid_auth_capture_evm_${code}: ${why}`;
 
-/** A contract's refusal: the name of its error, and its text if it has one. */
-export interface Reverted {
-  readonly name: string;
-  readonly text: string;
-}
-
 /** Returns the code for the error that a simulated hold reverted with. */
-export function revertCode({ name, text }: Reverted): RefusalCode {
+export function revertCode({ name, text }: RevertReason): RefusalCode {
   if (/transfer amount exceeds balance/.test(text)) return "insufficient_balance";
   switch (name) {
     case "PaymentAlreadyCollected":
