@@ -121,7 +121,10 @@ export function passedOn({ status, headers: given, body }: Delivery): Response {
 }
 
 /** Returns the response that replaces a refunded one that looks like goods, with only the reason for the refund. */
-export function withheld(outcome: Omit<Delivered, "type">, paid: Paid & { readonly arbiterUrl: string }): Response {
+export function withheld(
+  outcome: Omit<Delivered, "type">,
+  paid: Pick<Paid, "offer" | "payer"> & { readonly arbiterUrl: string },
+): Response {
   const { id, delivery } = outcome;
   const record = `${paid.arbiterUrl}/escrow/evaluation/${id}`;
   const rule = ruleOf(delivery);
@@ -132,13 +135,13 @@ export function withheld(outcome: Omit<Delivered, "type">, paid: Paid & { readon
   return json(
     500,
     { error, payment_id: id, decision: delivery.decision, withheld_status: delivery.status, record },
-    Object.fromEntries(settled(outcome, paid)),
+    Object.fromEntries(settled(outcome, { ...paid, extensions: {} })),
   );
 }
 
 const settled = (
   { id, delivery, isReplay }: Omit<Delivered, "type">,
-  paid: Paid,
+  paid: Omit<Paid, "contest">,
 ): readonly (readonly [string, string])[] => [
   ["payment-response", settlementHeader(delivery.transaction, paid)],
   ["x-escrow-payment", id],

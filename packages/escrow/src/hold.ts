@@ -1,4 +1,5 @@
 import {
+  type Address,
   BaseError,
   type Client,
   type Hex,
@@ -14,8 +15,12 @@ import { type PaymentInfo, paymentId } from "./payment-info.ts";
 import { type PaymentState, readPayment } from "./payment-status.ts";
 import { type RevertReason, revertReason } from "./revert-reason.ts";
 import { isWrapped } from "./signature-forms.ts";
-import { type EscrowFacts, placeOf } from "./terms.ts";
-import type { HoldKey } from "./time-left.ts";
+import { type EscrowFacts, LEAST_SECONDS_VALID, placeOf } from "./terms.ts";
+
+interface HoldPlace {
+  readonly id: Hex;
+  readonly escrow: Address;
+}
 
 /** The arguments of `authorize`. */
 export interface HoldRequest {
@@ -55,8 +60,6 @@ const MINED_WITHIN_MS = 60_000;
 export const HOLD_GAS = 250_000n;
 /** The gas limit of a hold that also deploys its payer's wallet (ERC-6492). */
 const DEPLOYING_HOLD_GAS = 1_000_000n;
-/** The remaining validity that an authorization needs for the hold to be mined, in seconds. */
-const LEAST_SECONDS_VALID = 6;
 /** The errors of contracts for a payment that someone else has just held. */
 const HELD_MEANWHILE = new Set(["WrongStatus", "PaymentAlreadyCollected"]);
 
@@ -93,7 +96,11 @@ export async function hold(
   throw last;
 }
 
-async function existing(client: Client, held: HoldKey, { status, refundableFrom }: PaymentState): Promise<HoldOutcome> {
+async function existing(
+  client: Client,
+  held: HoldPlace,
+  { status, refundableFrom }: PaymentState,
+): Promise<HoldOutcome> {
   if (status === "released" || status === "refunded") return { type: status };
   const found = await findHold(client, held);
   if (found === null) throw new Error(`Payment ${held.id} is held, but the node does not return its event.`);
@@ -124,7 +131,7 @@ async function simulate(client: Client, request: HoldRequest) {
  * Returns the hold according to its own receipt, because another node may lag; null if the transaction reverted or was
  * replaced.
  */
-async function mined(client: Client, hash: Hex, { id, escrow }: HoldKey): Promise<HoldOutcome | null> {
+async function mined(client: Client, hash: Hex, { id, escrow }: HoldPlace): Promise<HoldOutcome | null> {
   const options = { hash, timeout: MINED_WITHIN_MS, pollingInterval: 250 };
   const receipt = await waitForTransactionReceipt(client, options).catch(async (error: unknown) => {
     const late = await getTransactionReceipt(client, { hash }).catch(() => null);

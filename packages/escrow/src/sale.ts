@@ -53,6 +53,10 @@ export type Outcome =
    * The arbiter refunds a response that looks like goods: the buyer gets its money back, and nothing of the response.
    */
   | (Omit<Delivered, "type"> & { readonly type: "withheld" })
+  | Unsold;
+
+/** The outcome of a payment that gets no goods. */
+export type Unsold =
   /** This payment buys nothing; the buyer has to sign a new one. */
   | { readonly type: "payment_required"; readonly error: string }
   /** This payment bought something else, or its response is no longer available. */
@@ -197,16 +201,15 @@ const LOOKS = 5;
 /** Reads the hold right before its response leaves, because the handler may have taken long. */
 async function lookAgain(parts: SaleParts, { payment }: Purchase, id: Hex): Promise<TimeLeft> {
   const { client, escrow, send } = parts;
-  const key = { id, escrow: escrow.address };
   for (let look = 0; look < LOOKS; look += 1) {
-    const seen = await readTimeLeft(client, key);
+    const seen = await readTimeLeft(client, escrow.address, id);
     if (seen.status !== "none") return seen;
     // This node lags behind the one that showed the hold.
     await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** look));
   }
   // A reorganization removed the hold; the same authorization creates it again.
   await hold(client, send, { info: payment.info, signature: payment.signature, escrow });
-  return readTimeLeft(client, key);
+  return readTimeLeft(client, escrow.address, id);
 }
 
 function unsold({ escrow }: SaleParts, outcome: Exclude<HoldOutcome, { type: "held" }>, id: Hex): Outcome {

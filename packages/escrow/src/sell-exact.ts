@@ -2,7 +2,7 @@ import { encodeAbiParameters, type Hex, keccak256 } from "viem";
 import { type Delivery, readDelivery } from "./delivery.ts";
 import { type ExactPayment, tooLate } from "./exact-terms.ts";
 import { claimDelivery, whileLeased } from "./only-once.ts";
-import type { Purchase } from "./sale.ts";
+import type { Purchase, Unsold } from "./sale.ts";
 import { type ExactChain, paidBy, refusedBy, settle } from "./settle-exact.ts";
 import type { DeliveryStore, KeptDelivery } from "./stores/delivery-store.ts";
 
@@ -20,8 +20,7 @@ export type ExactOutcome =
   | { readonly type: "sold"; readonly delivery: KeptDelivery; readonly isReplay: boolean }
   /** The handler returned a failure, and nothing was charged. */
   | { readonly type: "failed"; readonly delivery: Delivery }
-  | { readonly type: "payment_required" | "conflict" | "not_yet"; readonly error: string }
-  | { readonly type: "invalid"; readonly refusal: Response };
+  | Unsold;
 
 /** The key of an authorization in the store, and for the handler. */
 const nameOf = ({ chainId, usdc }: ExactChain, { authorization: { from, nonce } }: ExactPayment): Hex =>

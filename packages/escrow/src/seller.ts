@@ -12,9 +12,8 @@ import { formatUsd, parseAmount } from "./money.ts";
 import { type OfferReceipt, offerReceipt } from "./offer-receipt.ts";
 import { payerSignature } from "./payer-signature.ts";
 import { type DecodedHeader, decodePaymentHeaders, isFor } from "./payment-header.ts";
-
 import { readEscrows } from "./read-escrow.ts";
-import { type Delivered, type Purchase, type SaleParts, sell } from "./sale.ts";
+import { type Delivered, type Purchase, type SaleParts, sell, type Unsold } from "./sale.ts";
 import { type Payment, readPayment, requirements, rulesOf } from "./schemes.ts";
 import { sellExact } from "./sell-exact.ts";
 import type { DeliveryStore } from "./stores/delivery-store.ts";
@@ -221,7 +220,6 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
   if (counter === null)
     return answers.unavailable("The escrow is temporarily unreachable. Send the same request again.");
   const { parts, offers, description } = counter;
-  const { run } = request;
   const exact = counter.takesExact ? offers[0] : undefined;
   const url = counter.origin === undefined ? request.url : request.url.replace(/^\w+:\/\/[^/]+/, counter.origin);
   const validate = async () => {
@@ -244,8 +242,10 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
     const headers = { "PAYMENT-SIGNATURE": request.payment, "X-PAYMENT": request.xPayment };
     const ordinary = exact === undefined ? null : ordinaryIn(headers);
     if (ordinary !== null && !isFor(ordinary.resource, url)) return answers.conflict(otherResource(ordinary.resource));
+    const received = async () => refusalOf(await request.receive?.()) ?? (await validate());
+    const purchase = { resource: resourceOf(request), validate: received, run: request.run };
     if (ordinary !== null && exact !== undefined && request.method !== "HEAD")
-      return await serveExact(request, { counter, offer: exact, validate, refuse, url }, ordinary);
+      return await serveExact(ordinary, { counter, offer: exact, purchase, refuse, url });
     const payment = readPayment(headers, offers, Date.now());
     if (payment === null) return (await validate()) ?? refuse("Payment required.");
     if (request.method === "HEAD")
@@ -259,42 +259,38 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
     const checked = await checkSignature(counter, payment);
     if ("refused" in checked) return refuse(checked.refused);
     const sale = { ...parts, escrow: offer.escrow };
-    const received = async () => refusalOf(await request.receive?.()) ?? (await validate());
-    const outcome = await sell(sale, {
-      payment: { ...payment, ...checked },
-      resource: resourceOf(request),
-      validate: received,
-      run,
-    });
-    switch (outcome.type) {
-      case "delivered":
-        return answers.delivered(outcome, {
-          offer,
-          payer: info.payer,
-          contest: await forBuyer(counter, payment, outcome),
-          extensions: await receiptFor(counter, payment, { outcome, url }),
-        });
-      case "withheld":
-        return answers.withheld(outcome, {
-          ...{ offer, payer: info.payer, arbiterUrl: counter.arbiterUrl },
-          ...{ contest: null, extensions: {} },
-        });
-      case "payment_required":
-        return refuse(outcome.error);
-      case "conflict":
-        return answers.conflict(outcome.error);
-      case "not_yet":
-        return answers.unavailable(outcome.error);
-      case "invalid":
-        return outcome.refusal;
-      default:
-        return outcome satisfies never;
-    }
+    const outcome = await sell(sale, { ...purchase, payment: { ...payment, ...checked } });
+    if (outcome.type === "delivered")
+      return answers.delivered(outcome, {
+        offer,
+        payer: info.payer,
+        contest: await forBuyer(counter, payment, outcome),
+        extensions: await receiptFor(counter, payment, { outcome, url }),
+      });
+    return outcome.type === "withheld"
+      ? answers.withheld(outcome, { offer, payer: info.payer, arbiterUrl: counter.arbiterUrl })
+      : await unsold(outcome, refuse);
   } catch (error) {
     if (error instanceof CheckFailed) throw error.cause;
     const isPaid = (request.payment ?? request.xPayment ?? null) !== null;
     parts.log(isPaid ? "A payment could not be completed." : "The terms could not be created.", error);
     return answers.unavailable(isPaid ? UNKNOWN : UNREAD);
+  }
+}
+
+/** Returns the response to a payment that gets no goods. */
+function unsold(outcome: Unsold, refuse: (error: string) => Promise<Response>): Response | Promise<Response> {
+  switch (outcome.type) {
+    case "payment_required":
+      return refuse(outcome.error);
+    case "conflict":
+      return answers.conflict(outcome.error);
+    case "not_yet":
+      return answers.unavailable(outcome.error);
+    case "invalid":
+      return outcome.refusal;
+    default:
+      return outcome satisfies never;
   }
 }
 
@@ -307,13 +303,13 @@ function ordinaryIn(headers: PaymentHeaders): DecodedHeader | null {
 interface ExactSale {
   readonly counter: Counter;
   readonly offer: Offer;
-  readonly validate: () => Promise<Response | null>;
+  readonly purchase: Omit<Purchase, "payment">;
   readonly refuse: (error: string) => Promise<Response>;
   readonly url: string;
 }
 
-async function serveExact(request: SaleRequest, sale: ExactSale, header: DecodedHeader): Promise<Response> {
-  const { counter, offer, validate, refuse, url } = sale;
+async function serveExact(header: DecodedHeader, sale: ExactSale): Promise<Response> {
+  const { counter, offer, purchase, refuse, url } = sale;
   const payment = readExact(header, offer, Date.now());
   if ("malformed" in payment) return answers.malformed(payment.malformed);
   if ("refused" in payment) return refuse(payment.refused);
@@ -321,36 +317,15 @@ async function serveExact(request: SaleRequest, sale: ExactSale, header: Decoded
   const { client, store, log } = parts;
   const { chainId, usdc } = offer.escrow;
   const payer = payment.authorization.from;
-  const outcome = await sellExact(
-    { chain: { client, account, chainId, usdc: usdc.address }, store, log },
-    {
-      payment,
-      resource: resourceOf(request),
-      validate: async () => refusalOf(await request.receive?.()) ?? (await validate()),
-      run: request.run,
-    },
-  );
-  switch (outcome.type) {
-    case "sold": {
-      const { transaction } = outcome.delivery;
-      const settled = { network: networkOf(offer.escrow), resourceUrl: url, payer, transaction };
-      const signedAt = Number(payment.authorization.validBefore) - MAX_TIMEOUT_SECONDS;
-      const extensions = await orNone(log, () => signed?.receipt(settled, signedAt));
-      return answers.sold(outcome, { offer, payer, extensions });
-    }
-    case "failed":
-      return answers.passedOn(outcome.delivery);
-    case "payment_required":
-      return refuse(outcome.error);
-    case "conflict":
-      return answers.conflict(outcome.error);
-    case "not_yet":
-      return answers.unavailable(outcome.error);
-    case "invalid":
-      return outcome.refusal;
-    default:
-      return outcome satisfies never;
-  }
+  const chain = { client, account, chainId, usdc: usdc.address };
+  const outcome = await sellExact({ chain, store, log }, { ...purchase, payment });
+  if (outcome.type === "failed") return answers.passedOn(outcome.delivery);
+  if (outcome.type !== "sold") return unsold(outcome, refuse);
+  const { transaction } = outcome.delivery;
+  const settled = { network: networkOf(offer.escrow), resourceUrl: url, payer, transaction };
+  const signedAt = Number(payment.authorization.validBefore) - MAX_TIMEOUT_SECONDS;
+  const extensions = await orNone(log, () => signed?.receipt(settled, signedAt));
+  return answers.sold(outcome, { offer, payer, extensions });
 }
 
 /** If a signature cannot be made, the response is sent without it. */

@@ -37,11 +37,6 @@ export function parseLeastSecondsLeft(given: number | undefined, contest?: Conte
   );
 }
 
-export interface HoldKey {
-  readonly id: Hex;
-  readonly escrow: Address;
-}
-
 /** A payment's current status, and the seconds until anyone may refund it; negative once it is refundable. */
 export interface TimeLeft {
   readonly status: PaymentStatus;
@@ -49,7 +44,7 @@ export interface TimeLeft {
 }
 
 /** Reads a payment from the chain. The later of the chain's clock and this machine's counts. */
-export async function readTimeLeft(client: Client, { id, escrow }: HoldKey): Promise<TimeLeft> {
+export async function readTimeLeft(client: Client, escrow: Address, id: Hex): Promise<TimeLeft> {
   const [state, now] = await Promise.all([readPayment(client, escrow, id), latestTime(client)]);
   return { status: state.status, secondsLeft: secondsLeft(state, now) };
 }
