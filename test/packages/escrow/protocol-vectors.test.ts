@@ -79,7 +79,8 @@ async function vector(escrow: EscrowFacts, contest: typeof CONTEST | undefined) 
   };
   const bound = contest === undefined ? undefined : { ...contest, saltNonce: SALT_NONCE };
   return {
-    accepts: requirements(offer, NOW * 1000),
+    // Times are rounded up.
+    accepts: requirements(offer, NOW * 1000 - 999),
     paymentInfo: { ...info, maxAmount: String(info.maxAmount), salt: String(info.salt) },
     ...(bound === undefined
       ? {}
