@@ -1,5 +1,5 @@
 import type { Address, Hex } from "viem";
-import { encodeText } from "./base64.ts";
+import { encodeText } from "./bytes.ts";
 import type { ContestHeaders } from "./contest.ts";
 import type { Delivery } from "./delivery.ts";
 import { EXACT, type exactRequirements } from "./exact-terms.ts";

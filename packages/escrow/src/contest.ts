@@ -1,5 +1,5 @@
 import { type Address, type Hex, type LocalAccount, sha256, stringToBytes, type TypedDataDefinition } from "viem";
-import { decodeText } from "./base64.ts";
+import { decodeText } from "./bytes.ts";
 import { canonical } from "./canonical.ts";
 import type { BoundContest } from "./contest-terms.ts";
 import { type Delivery, headerOf, signDelivery } from "./delivery.ts";

@@ -1,4 +1,4 @@
-import { decodeBytes } from "./base64.ts";
+import { decodeBytes } from "./bytes.ts";
 
 /** The request headers that may contain a payment. Either may be used with either version, which the envelope names. */
 export const PAYMENT_HEADERS = ["PAYMENT-SIGNATURE", "X-PAYMENT"] as const;

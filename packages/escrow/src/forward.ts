@@ -1,5 +1,5 @@
 import type { Hex, LocalAccount } from "viem";
-import { encodeBytes } from "./base64.ts";
+import { encodeBytes } from "./bytes.ts";
 import { type BoundContest, contestOnWire } from "./contest-terms.ts";
 import { type Delivery, signDelivery } from "./delivery.ts";
 import type { PaymentInfo } from "./payment-info.ts";

@@ -1,5 +1,5 @@
 import type { Hex } from "viem";
-import { decodeBytes, encodeBytes } from "../base64.ts";
+import { decodeBytes, encodeBytes } from "../bytes.ts";
 import { type DeliveryStore, type Ending, type KeptDelivery, newLease } from "./delivery-store.ts";
 
 /** The parts of a `pg` pool or client that are used. */
