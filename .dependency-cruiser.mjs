@@ -66,11 +66,12 @@ export default {
       from: { path: "^packages/([^/]+)/" },
       to: {
         path: "^(api|bench|indexer|packages|scripts|test)/",
-        // The verifier is compiled into the tarballs of the others, and the terms of a hold into the exam.
+        // The verifier is compiled into the tarballs of the others, the terms of a hold into the exam, and the
+        // headers and bytes of the escrow's middleware into replayable's.
         pathNot: [
           "^packages/$1/",
           "^packages/(verifier|seller-check)/src/(index|networks|requirement|fetch-text|strict-json|vocabulary)\\.ts$",
-          "^packages/escrow/src/(authorization|payment-info|contest-terms)\\.ts$",
+          "^packages/escrow/src/(authorization|bytes|canonical|contest-terms|own-headers|payment-info)\\.ts$",
         ],
       },
     },

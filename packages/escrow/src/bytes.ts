@@ -18,3 +18,14 @@ export function decodeBytes(base64: string): Uint8Array {
   for (let at = 0; at < latin1.length; at += 1) bytes[at] = latin1.charCodeAt(at);
   return bytes;
 }
+
+/** Concatenates the chunks. */
+export function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(chunks.reduce((size, chunk) => size + chunk.length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}

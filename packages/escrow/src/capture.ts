@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
-import { joined, MAX_BODY_BYTES } from "./delivery.ts";
+import { joined } from "./bytes.ts";
+import { MAX_BODY_BYTES } from "./delivery.ts";
 import { override } from "./overrides.ts";
 import { ownHeaders } from "./own-headers.ts";
 

@@ -1,4 +1,5 @@
 import { type Hex, type LocalAccount, sha256, type TypedDataDefinition, zeroHash } from "viem";
+import { joined } from "./bytes.ts";
 import { type BoundContest, conditionsSha256 } from "./contest-terms.ts";
 import type { EscrowFacts } from "./terms.ts";
 
@@ -30,17 +31,6 @@ export async function readDelivery(response: Response): Promise<Delivery> {
     return failure("The merchant's response broke off.");
   }
   return { status: response.status, headers: [...response.headers], body: joined(chunks) };
-}
-
-/** Concatenates the chunks. */
-export function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(chunks.reduce((size, chunk) => size + chunk.length, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
 }
 
 const failure = (error: string): Delivery => ({

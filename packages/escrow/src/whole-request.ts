@@ -1,4 +1,4 @@
-import { joined } from "./delivery.ts";
+import { joined } from "./bytes.ts";
 
 /** Request headers that turn a response into a part of the goods, or into none (RFC 9110, sections 13 and 14). */
 const CONDITIONS = [

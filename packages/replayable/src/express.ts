@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { joined } from "../../escrow/src/bytes.ts";
+import { ownHeaders } from "../../escrow/src/own-headers.ts";
 import type { Answer } from "./answer-store.ts";
-import { ownHeaders } from "./own-headers.ts";
 import { createReplays, MAX_BYTES, type ReplayableOptions, type Served } from "./replays.ts";
-import { joined } from "./web.ts";
 
 export type { ReplayableOptions } from "./replays.ts";
 

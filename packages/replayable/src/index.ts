@@ -1,5 +1,5 @@
 import type { Env, MiddlewareHandler } from "hono";
-import { ownHeaders, withHeaders } from "./own-headers.ts";
+import { ownHeaders, withHeaders } from "../../escrow/src/own-headers.ts";
 import { createReplays, type ReplayableOptions } from "./replays.ts";
 import { bodyOf, servedBy, unpaid } from "./web.ts";
 

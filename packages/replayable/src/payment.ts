@@ -1,3 +1,6 @@
+import { decodeBytes } from "../../escrow/src/bytes.ts";
+import { canonical } from "../../escrow/src/canonical.ts";
+
 /** A payment as in a request, decoded and not verified. */
 export interface SentPayment {
   /** The same for every header with this authorization and signature. */
@@ -32,21 +35,10 @@ export async function sha256(content: string | Uint8Array<ArrayBuffer>): Promise
 
 function decode(header: string): unknown {
   try {
-    const bytes = Uint8Array.from(atob(header), (character) => character.charCodeAt(0));
-    return JSON.parse(new TextDecoder().decode(bytes)) as unknown;
+    return JSON.parse(new TextDecoder().decode(decodeBytes(header))) as unknown;
   } catch {
     return null;
   }
-}
-
-/** Returns JSON with the members of every object in one order. */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
-  if (!isRecord(value)) return JSON.stringify(value);
-  const members = Object.keys(value)
-    .sort()
-    .map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`);
-  return `{${members.join(",")}}`;
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -1,3 +1,4 @@
+import { joined } from "../../escrow/src/bytes.ts";
 import type { Answer } from "./answer-store.ts";
 import { MAX_BYTES, type Served } from "./replays.ts";
 
@@ -19,16 +20,6 @@ export async function bodyOf(request: Request): Promise<Uint8Array<ArrayBuffer> 
     void reader.cancel().catch(() => undefined);
     return null;
   }
-}
-
-export function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
 }
 
 /** The same request without its payment. */
