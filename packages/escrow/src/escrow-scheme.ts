@@ -1,4 +1,4 @@
-import { type Address, type Hex, type LocalAccount, toHex } from "viem";
+import { type Address, bytesToHex, type LocalAccount, toHex } from "viem";
 import { accept, type BuyerLimits, type OfferedTerms } from "./acceptable.ts";
 import { authorizationOf } from "./authorization.ts";
 import { boundSalt, contestPolicy } from "./contest-terms.ts";
@@ -56,8 +56,7 @@ export class EscrowScheme {
     if (x402Version !== 2)
       throw new Error(`Escrowed sales require x402 version 2; this one uses version ${x402Version}.`);
     const { chainId, escrow, token, info, contest } = accept(offered, this.#limits, Date.now());
-    const saltNonce =
-      `0x${[...crypto.getRandomValues(new Uint8Array(32))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}` as Hex;
+    const saltNonce = bytesToHex(crypto.getRandomValues(new Uint8Array(32)));
     const salt =
       contest === undefined ? saltNonce : toHex(boundSalt(contestPolicy(contest), BigInt(saltNonce)), { size: 32 });
     const complete = { ...info, payer: this.#payer.address, salt: BigInt(salt) };

@@ -10,8 +10,8 @@ import {
 } from "viem";
 import { call, getCode, verifyHash } from "viem/actions";
 import { authorizationOf } from "./authorization.ts";
-import type { PaymentInfo } from "./payment-info.ts";
 import { hasReverted } from "./revert-reason.ts";
+import type { Payment } from "./schemes.ts";
 import { accountForm, hasLowS, isWrapped, needsCode, unwrapped } from "./signature-forms.ts";
 import type { EscrowFacts } from "./terms.ts";
 
@@ -22,11 +22,6 @@ const MOST_GAS = 250_000n;
 /** The number of readings before an unknown payer is refused, because a lagging node may not know a new wallet yet. */
 const READINGS = 3;
 const BETWEEN_READINGS_MS = 250;
-
-export interface Signed {
-  readonly info: PaymentInfo;
-  readonly signature: Hex;
-}
 
 /**
  * Returns the payer's signature of these terms in the form that the hold needs: an account's in the form that USDC
@@ -39,10 +34,10 @@ export interface Signed {
 export async function payerSignature(
   client: Client,
   escrow: EscrowFacts,
-  { info: terms, signature, deploys }: Signed & { readonly deploys: boolean },
+  { info, signature, deploys }: Pick<Payment, "info" | "signature"> & { readonly deploys: boolean },
 ): Promise<Hex | "undeployed" | null> {
-  const { payer } = terms;
-  const hash = hashTypedData(authorizationOf(escrow, terms));
+  const { payer } = info;
+  const hash = hashTypedData(authorizationOf(escrow, info));
   const plain = unwrapped(signature);
   if (plain === null) return null;
   const own = await accountSignature(payer, hash, plain);
@@ -68,7 +63,7 @@ async function walletSignature(
   payer: Address,
   { hash, signature, plain, deploys }: Asked,
 ): Promise<Hex | "undeployed" | null> {
-  if (await isAccepted(client, payer, { hash, signature: plain })) return plain;
+  if (await isAccepted(client, payer, [hash, plain])) return plain;
   if (isWrapped(signature) && deploys)
     return (await verifyHash(client, { address: payer, hash, signature })) ? signature : null;
   const lacksCode = needsCode(signature) && (await getCode(client, { address: payer })) === undefined;
@@ -83,12 +78,8 @@ async function accountSignature(payer: Address, hash: Hex, signature: Hex): Prom
 }
 
 /** By ERC-1271. */
-async function isAccepted(
-  client: Client,
-  wallet: Address,
-  { hash, signature }: { readonly hash: Hex; readonly signature: Hex },
-): Promise<boolean> {
-  const data = encodeFunctionData({ abi: erc1271Abi, functionName: "isValidSignature", args: [hash, signature] });
+async function isAccepted(client: Client, wallet: Address, args: readonly [hash: Hex, signature: Hex]) {
+  const data = encodeFunctionData({ abi: erc1271Abi, functionName: "isValidSignature", args });
   try {
     return (await call(client, { to: wallet, data, gas: MOST_GAS })).data?.startsWith(VALID) ?? false;
   } catch (error) {

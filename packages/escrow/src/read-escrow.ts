@@ -51,25 +51,15 @@ async function readContractFacts(client: Client, address: Address) {
   return { ...custody, usdc: { address: token, name, version }, feeReceiver };
 }
 
-interface ContractEntry {
-  readonly network?: unknown;
-  readonly address?: unknown;
-  /** A string that may begin with "current". */
-  readonly validity?: unknown;
-  /** The x402 scheme that pays it. */
-  readonly scheme?: unknown;
-}
-
-interface PublishedForward {
-  readonly domain?: unknown;
-}
+/** An entry of the service's list. Its `validity` may begin with "current". */
+type ContractEntry = Readonly<Partial<Record<"network" | "address" | "validity" | "scheme", unknown>>>;
 
 async function published(arbiterUrl: string, network: string): Promise<Published> {
   const url = `${arbiterUrl}/escrow`;
   const headers = { accept: "application/json" };
   const response = await fetch(url, { headers, redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
   if (!response.ok) throw new Error(`${url} returned ${response.status}.`);
-  const policy = (await response.json()) as { contracts?: readonly ContractEntry[]; forward?: PublishedForward };
+  const policy = (await response.json()) as { contracts?: readonly ContractEntry[]; forward?: { domain?: unknown } };
   const current = policy.contracts?.filter((entry) => entry.network === network && isCurrent(entry)) ?? [];
   const addresses = current.map(({ address }) => address).filter(isContractAddress);
   if (addresses.length === 0) throw new Error(`${url} names no current escrow contract on ${network}.`);

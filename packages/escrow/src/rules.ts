@@ -50,35 +50,29 @@ function saysError(value: unknown): boolean {
 
 const isBlank = ({ body }: Content): boolean => body !== null && /^\s*$/.test(new TextDecoder().decode(body));
 
-const ERROR_STATUS: Rule = {
-  id: "error_status",
-  decision: "refund",
-  when: "The merchant answered with a status of 400 or more.",
-  counts: true,
-  applies: ({ status }) => status >= 400,
-};
-
-const REFUSED_INPUT: Rule = {
-  id: "refused_input",
-  decision: "refund",
-  when: "The merchant answered 400 or 422: it refused the buyer's input. This does not count in its record.",
-  counts: false,
-  applies: ({ status }) => status === 400 || status === 422,
-};
-
-const UNDECODABLE: Rule = {
-  id: "undecodable",
-  decision: "refund",
-  when: "The body cannot be decoded: a content coding other than gzip, deflate, br and zstd, more than two codings, corrupt data, or more than 4 MiB when decoded.",
-  counts: true,
-  applies: ({ body }) => body === null,
-};
-
 /** In order: the first that applies decides. */
 export const RULES: readonly Rule[] = [
-  REFUSED_INPUT,
-  ERROR_STATUS,
-  UNDECODABLE,
+  {
+    id: "refused_input",
+    decision: "refund",
+    when: "The merchant answered 400 or 422: it refused the buyer's input. This does not count in its record.",
+    counts: false,
+    applies: ({ status }) => status === 400 || status === 422,
+  },
+  {
+    id: "error_status",
+    decision: "refund",
+    when: "The merchant answered with a status of 400 or more.",
+    counts: true,
+    applies: ({ status }) => status >= 400,
+  },
+  {
+    id: "undecodable",
+    decision: "refund",
+    when: "The body cannot be decoded: a content coding other than gzip, deflate, br and zstd, more than two codings, corrupt data, or more than 4 MiB when decoded.",
+    counts: true,
+    applies: ({ body }) => body === null,
+  },
   {
     id: "empty_response",
     decision: "refund",

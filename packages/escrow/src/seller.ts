@@ -139,7 +139,7 @@ function counter(options: SellerOptions): () => Promise<Counter | null> {
   const { description = "", walletFactories = [], origin, exact: takesExact = false } = options;
   if (origin !== undefined && !isOrigin(origin))
     throw new TypeError(`origin is ${origin}; expected an origin like "https://shop.example", without a path.`);
-  const { log = report } = options;
+  const { log = console.error } = options;
   if (options.escrow?.length === 0) throw new TypeError("escrow is an empty list: name a contract, or omit it.");
   if (options.client === undefined && options.rpcUrl === undefined) throw new TypeError(NO_NODE);
   const store = options.store ?? sharedMemory;
@@ -190,9 +190,6 @@ function clientOf({ client, rpcUrl }: SellerOptions): Client {
 const otherResource = (resource: unknown): string =>
   `The payment is for ${String(resource).slice(0, 200)}, which is a different resource. Nothing was held. Do not sign again; ` +
   "send the same header there.";
-
-const report = (message: string, cause?: unknown): void =>
-  cause === undefined ? console.error(message) : console.error(message, cause);
 
 /**
  * Logs a warning if the account that sends the holds cannot pay for one. If the node does not respond, nothing is
