@@ -1,6 +1,6 @@
-import { createServer, type RequestListener } from "node:http";
+import type { RequestListener } from "node:http";
 import { createRequire } from "node:module";
-import { getRequestListener, serve } from "@hono/node-server";
+import { getRequestListener } from "@hono/node-server";
 import { type FacilitatorClient, HTTPFacilitatorClient, type RoutesConfig } from "@x402/core/server";
 import { ExactEvmScheme as ExactClient } from "@x402/evm/exact/client";
 import { ExactEvmScheme } from "@x402/evm/exact/server";
@@ -70,15 +70,7 @@ async function openExpress(plan: Plan = {}): Promise<string> {
   app.use(stockExpress(guarded(plan)));
   app.get("/haiku", (_, response) => response.json(handler()));
   app.all("/haiku", (_, response) => response.json(handler()));
-  const listening = createServer(app);
-  await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
-  await forFile({
-    stop() {
-      listening.closeAllConnections();
-      listening.close();
-    },
-  });
-  return `http://127.0.0.1:${(listening.address() as { port: number }).port}`;
+  return (await forFile(serveHttp(app))).url;
 }
 
 type Open = (plan?: Plan) => Promise<(headers: Record<string, string>, method?: string) => Promise<Response>>;
@@ -166,25 +158,18 @@ const hono = (plan: Plan = {}): Send => {
 };
 
 test("The stock client buys with a verified wallet and is refused with another", async () => {
-  const app = openHono();
-  const url = await new Promise<string>((resolve) => {
-    const server = serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" }, ({ port }) =>
-      resolve(`http://127.0.0.1:${port}/haiku`),
-    );
-    void forFile({ stop: () => server.close() });
-  });
+  const { url } = await forFile(serveHttp(getRequestListener(openHono().fetch)));
   for (const [payer, status] of [
     [VERIFIED, 200],
     [FAILED, 403],
     [UNTESTED, 403],
   ] as const) {
     const client = new x402Client().register("eip155:*", new ExactClient(payer));
-    expect((await wrapFetchWithPayment(fetch, client)(url)).status).toBe(status);
+    expect((await wrapFetchWithPayment(fetch, client)(`${url}/haiku`)).status).toBe(status);
   }
 });
 
 test.each<[NonNullable<GateOptions["require"]>, readonly [number, number], readonly string[]]>([
-  ["verified", [200, 403], []],
   ["can_pay", [200, 403], []],
   [["can_pay", "verified"], [200, 403], []],
   [["can_pay", "retry_safety"], [403, 403], ["retry_safety"]],
@@ -210,7 +195,6 @@ test("An invalid service URL or requirement is refused when the shop starts", ()
 
 test.each<[string, (record: object) => { status?: number; body?: string }]>([
   ["the record of another wallet", (record) => ({ body: JSON.stringify(record) })],
-  ["a page", () => ({ body: "<!doctype html>" })],
   ["null", () => ({ body: "null" })],
   ["an error", () => ({ status: 500, body: '{"verified":true}' })],
   ["a redirect", () => ({ status: 302 })],

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type ServerResponse } from "node:http";
+import type { RequestListener, ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import { getRequestListener } from "@hono/node-server";
 import { x402ResourceServer } from "@x402/core/server";
@@ -21,6 +21,7 @@ import { asQuoted, numbered, signed } from "../../../packages/seller-check/src/e
 import { choose, readQuotes } from "../../../packages/seller-check/src/exam/terms.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
+import { serveHttp } from "../../support/http-server.ts";
 import { stockFacilitator } from "../../support/sellers/stock-facilitator.ts";
 
 const chain = await forFile(startTestChain());
@@ -60,17 +61,10 @@ async function openExpress(parser: "before" | "after") {
   return openServer(app);
 }
 
-async function openServer(listener: RequestListener): Promise<Shop> {
-  const listening = createServer(listener);
-  await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
-  await forFile({
-    stop() {
-      listening.closeAllConnections();
-      listening.close();
-    },
-  });
-  return { url: `http://127.0.0.1:${(listening.address() as { port: number }).port}`, fetch };
-}
+const openServer = async (listener: RequestListener): Promise<Shop> => ({
+  url: (await forFile(serveHttp(listener))).url,
+  fetch,
+});
 
 /** Shops whose other middleware hooks into the response. Each run sets its own cookie and id. */
 const BESIDE: readonly (readonly [string, () => Promise<Shop>])[] = [
