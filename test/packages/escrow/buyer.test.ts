@@ -11,21 +11,9 @@ import { type Address, getAddress } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { EscrowScheme } from "../../../packages/escrow/src/index.ts";
-import {
-  buyFrom,
-  haiku,
-  holdsBy,
-  newBuyer,
-  openShop,
-  pay,
-  SHOP,
-  startSaleScene,
-  statusOf,
-} from "../../support/escrow/sale.ts";
-import { eventually } from "../../support/eventually.ts";
+import { buyFrom, haiku, holdsBy, newBuyer, openShop, pay, SHOP, startSaleScene } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
 import { headerBytesOf, MOST_HEADER_BYTES } from "../../support/nginx.ts";
-import { deployWallet } from "../../support/payments/wallets.ts";
 
 const scene = await forFile(startSaleScene());
 const shop = await openShop(scene, haiku);
@@ -76,19 +64,6 @@ describe("with the stock client", () => {
     expect(first.id).not.toBe(second.id);
     expect(await holdsBy(scene, payer.address)).toBe(2);
   });
-});
-
-test("A smart wallet buys with its owner's signature (ERC-1271), and a stranger's signature buys nothing", async () => {
-  const [owner, other] = [await buyer(), await buyer()];
-  const wallet = await deployWallet(scene.chain, owner.address);
-  await scene.chain.fund(wallet.address, 1_000_000n);
-  const signedBy = (signer: typeof owner) => ({ ...signer, address: wallet.address });
-  const forged = await buyFrom(shop, signedBy(other));
-  expect(forged.response.status).toBe(402);
-  const { response, id } = await buyFrom(shop, signedBy(owner));
-  expect(response.status).toBe(200);
-  await eventually(() => statusOf(scene, id), "released" as const);
-  expect(await scene.chain.usdcBalance(wallet.address)).toBe(900_000n);
 });
 
 const unpaid = async (from = shop, url = SHOP) => {

@@ -5,7 +5,6 @@ import type { Handler } from "hono";
 import { type LocalAccount, sha256 } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test, vi } from "vitest";
-import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { RefusedTerms } from "../../../packages/escrow/src/acceptable.ts";
 import { canonical } from "../../../packages/escrow/src/canonical.ts";
 import {
@@ -24,8 +23,9 @@ import {
   signedDeliveryOf,
 } from "../../../packages/escrow/src/index.ts";
 import { readPayment as readHeader, requirements } from "../../../packages/escrow/src/schemes.ts";
-import { type EscrowFacts, escrowAt, type Offer } from "../../../packages/escrow/src/terms.ts";
+import type { Offer } from "../../../packages/escrow/src/terms.ts";
 import { parseLeastSecondsLeft } from "../../../packages/escrow/src/time-left.ts";
+import { anOffer } from "../../support/escrow/any-terms.ts";
 import { startContestScene } from "../../support/escrow/contest.ts";
 import {
   type Bought,
@@ -141,31 +141,8 @@ test("Buyers get the signed delivery as forwarded, and it is released when the w
 
 const CONDITIONS: ContestConditions = { expect: { min_bytes: 10 }, "http-delivery": { url: "https://shop.example/a" } };
 const CONTEST = { seconds: 600, conditions: CONDITIONS };
-const ADDRESS = `0x${"a1".repeat(20)}` as const;
-const FACTS = {
-  chainId: 8453,
-  usdc: { address: `0x${"b2".repeat(20)}`, name: "USD Coin", version: "2" },
-  feeReceiver: `0x${"c3".repeat(20)}`,
-  deliveryDomain: { name: "Agent Payment Trust Delivery", version: "1" },
-} as const;
-const ESCROWS: Readonly<Record<Pays, EscrowFacts>> = {
-  commerce: { ...FACTS, ...escrowAt(ADDRESS) },
-  "auth-capture": {
-    ...FACTS,
-    scheme: "auth-capture",
-    address: ADDRESS,
-    custody: COMMERCE_PAYMENTS.escrow,
-    collector: COMMERCE_PAYMENTS.collector,
-  },
-};
 const payer = privateKeyToAccount(generatePrivateKey());
-const merchant = privateKeyToAccount(generatePrivateKey()).address;
-const offerOf = (pays: Pays, contest?: Offer["contest"]): Offer => ({
-  escrow: ESCROWS[pays],
-  merchant,
-  price: 100_000n,
-  contest,
-});
+const offerOf = (pays: Pays, contest?: Offer["contest"]): Offer => ({ ...anOffer(pays), contest });
 
 /** The client's payment for an offer: our client for the escrow, the stock client for the operator. */
 async function paid(pays: Pays, accepted: ReturnType<typeof requirements>) {
@@ -241,14 +218,6 @@ test.each([
 ])("A refundExpiry %i s after authorizationExpiry is a window of %i s", (beyond, seconds) => {
   const authorizationExpiry = 1_800_000_000;
   expect(contestSecondsOf({ authorizationExpiry, refundExpiry: authorizationExpiry + beyond })).toBe(seconds);
-});
-
-test("An offer without a window has no contest fields", () => {
-  for (const pays of ["commerce", "auth-capture"] as const) {
-    const { extra } = requirements(offerOf(pays), 1_800_000_000_000);
-    expect(Object.keys(extra)).not.toContain("contest");
-    expect(Object.keys(extra)).not.toContain("policy");
-  }
 });
 
 test.each<[string, Parameters<typeof parseContest>, RegExp]>([

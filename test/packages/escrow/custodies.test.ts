@@ -118,13 +118,11 @@ describe.each(["auth-capture", "commerce"] as const)("a sale by %s", (pays) => {
 });
 
 describe("refusals with the scheme's code", () => {
-  test.each<[string, (payment: Changeable) => void]>([
-    ["amount_mismatch", ({ payload: { authorization } }) => Object.assign(authorization, { value: "99999" })],
-    ["signature", ({ payload }) => Object.assign(payload, { signature: `0x${"11".repeat(65)}` })],
-  ])("A payment with a wrong value gets the code %s", async (code, change) => {
-    const response = await pay(shop, await changed(change));
+  test("A payment with a wrong amount gets a 402", async () => {
+    const header = await changed(({ payload: { authorization } }) => Object.assign(authorization, { value: "99999" }));
+    const response = await pay(shop, header);
     expect(response.status).toBe(402);
-    expect(errorIn(response)).toMatch(new RegExp(`^invalid_auth_capture_evm_${code}: `));
+    expect(errorIn(response)).toMatch(/^invalid_auth_capture_evm_amount_mismatch: /);
     expect(handler).not.toHaveBeenCalled();
   });
 
@@ -244,25 +242,13 @@ describe.each<Pays>(["auth-capture", "commerce"])('a payment by "%s"', (pays) =>
     expect(handler).toHaveBeenCalledTimes(1);
   });
 
-  test("Two contradicting payments get a 400 that names the conflict, and a payment of version 1 gets the terms", async () => {
-    const buyer = await newBuyer(chain);
-    const [first, second] = [await signFor(shop, buyer, { pays }), await signFor(shop, buyer, { pays })];
-    const answer = async (headers: Record<string, string>) => {
-      const response = await shop.fetch(SHOP, { method: "POST", headers });
-      return [response.status, ((await response.json()) as { error: unknown }).error];
-    };
-    const twice = await answer({ "payment-signature": first, "x-payment": second });
-    expect(twice).toEqual([400, expect.stringContaining("contain different payments")]);
-    const old = encodeHeader({ ...decodeHeader(first), accepted: undefined, x402Version: 1 } as never);
-    expect(await answer({ "payment-signature": old })).toEqual([400, expect.stringMatching(/x402Version is 1/)]);
-    expect(await answer({ "x-payment": old })).toEqual([402, expect.stringMatching(/^X-PAYMENT .*x402Version is 1/)]);
-    expect(await chain.usdcBalance(buyer.address)).toBe(1_000_000n);
-  });
-
-  test("A deployed smart wallet may send a wrapped signature (ERC-6492) with any factory", async () => {
+  test("A deployed smart wallet may send its owner's signature, also wrapped (ERC-6492), and no other", async () => {
     const owner = privateKeyToAccount(generatePrivateKey());
     const { address } = await deployWallet(chain, owner.address);
     await chain.fund(address, 1_000_000n);
+    const stranger = privateKeyToAccount(generatePrivateKey());
+    const forged = await pay(shop, await signFor(shop, { ...stranger, address }, { pays }));
+    expect([forged.status, errorIn(forged)]).toEqual([402, expect.stringMatching(/did not sign/)]);
     const payment = decodeHeader(await signFor(shop, { ...owner, address }, { pays }));
     const bare = encodeHeader(payment);
     payment.payload.signature = serializeErc6492Signature({
@@ -303,4 +289,19 @@ describe.each<Pays>(["auth-capture", "commerce"])('a payment by "%s"', (pays) =>
     expect([response.status, response.headers.get("x-escrow-decision")]).toEqual([200, "release"]);
     expect(unknown).toBeLessThan(0);
   });
+});
+
+test("Two contradicting payments get a 400 that names the conflict, and a payment of version 1 gets the terms", async () => {
+  const buyer = await newBuyer(chain);
+  const [first, second] = [await signFor(shop, buyer), await signFor(shop, buyer)];
+  const answer = async (headers: Record<string, string>) => {
+    const response = await shop.fetch(SHOP, { method: "POST", headers });
+    return [response.status, ((await response.json()) as { error: unknown }).error];
+  };
+  const twice = await answer({ "payment-signature": first, "x-payment": second });
+  expect(twice).toEqual([400, expect.stringContaining("contain different payments")]);
+  const old = encodeHeader({ ...decodeHeader(first), accepted: undefined, x402Version: 1 } as never);
+  expect(await answer({ "payment-signature": old })).toEqual([400, expect.stringMatching(/x402Version is 1/)]);
+  expect(await answer({ "x-payment": old })).toEqual([402, expect.stringMatching(/^X-PAYMENT .*x402Version is 1/)]);
+  expect(await chain.usdcBalance(buyer.address)).toBe(1_000_000n);
 });

@@ -4,10 +4,8 @@ import { getAddress } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { escrowAbi } from "../../../contracts/abi.ts";
-import { escrowed, memoryStore, paymentId, readPayment, requirements } from "../../../packages/escrow/src/index.ts";
-import { escrowAt } from "../../../packages/escrow/src/terms.ts";
+import { escrowed, memoryStore, paymentId, readPayment } from "../../../packages/escrow/src/index.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { FEE_RECIPIENT } from "../../support/escrow/contract.ts";
 import {
   buyFrom,
   decodeHeader,
@@ -26,7 +24,6 @@ import {
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 
-const PRICE = 100_000n;
 const handler = vi.fn<Handler>(haiku);
 
 const scene = await forFile(startSaleScene());
@@ -45,64 +42,40 @@ const errorOf = async (response: Response): Promise<string> => {
 
 describe("the offer", () => {
   test("An unpaid request gets the terms of both contracts, in version 2 only, and does not reach the handler", async () => {
-    const before = Date.now();
     const response = await shop.fetch(SHOP, { method: "POST" });
-    const after = Date.now();
-    expect(response.status).toBe(402);
-    expect(response.headers.get("cache-control")).toBe("no-store");
+    expect([response.status, response.headers.get("cache-control")]).toEqual([402, "no-store"]);
     expect(await response.json()).toEqual({
       x402Version: 1,
       error: expect.stringMatching(/escrow.*version 2/),
       accepts: [],
     });
-    const { accepts, x402Version, resource } = decodePaymentRequiredHeader(
-      response.headers.get("payment-required") ?? "",
-    );
-    expect({ x402Version, resource }).toMatchObject({ x402Version: 2, resource: { url: SHOP } });
-    const facts = {
-      chainId: 8453,
-      ...escrowAt(scene.escrow.address),
-      usdc: { address: scene.chain.network.usdc.address, name: "USD Coin", version: "2" },
-      feeReceiver: FEE_RECIPIENT,
-      deliveryDomain: { name: "", version: "" },
-    } as const;
-    // The offer was made in one of these seconds.
-    const possible = Array.from({ length: Math.floor(after / 1000) - Math.floor(before / 1000) + 2 }, (_, n) =>
-      requirements({ escrow: facts, merchant: shop.account.address, price: PRICE }, Math.min(before + n * 1000, after)),
-    );
-    const [stock, ours] = accepts;
-    expect(accepts).toHaveLength(2);
-    expect(stock).toMatchObject({
-      scheme: "auth-capture",
-      amount: "100000",
-      extra: { captureAuthorizer: getAddress(scene.operator.address), captureMode: "deferred" },
+    const terms = decodePaymentRequiredHeader(response.headers.get("payment-required") ?? "");
+    expect(terms).toMatchObject({
+      x402Version: 2,
+      resource: { url: SHOP },
+      accepts: [
+        { scheme: "auth-capture", amount: "100000", extra: { captureAuthorizer: getAddress(scene.operator.address) } },
+        { scheme: "commerce", amount: "100000", extra: { escrowAddress: getAddress(scene.escrow.address) } },
+      ],
     });
-    expect(possible).toContainEqual(ours);
-    expect(ours).toMatchObject({ scheme: "commerce", amount: "100000", maxTimeoutSeconds: 120 });
-    const seconds = Math.ceil(after / 1000);
-    expect(Number(ours?.extra.authorizationExpirySeconds) - seconds).toBeLessThan(86_402);
-    expect(Number(ours?.extra.refundExpirySeconds) - Number(ours?.extra.preApprovalExpirySeconds)).toBe(
-      2 * 86_400 - 120,
-    );
     expect(handler).not.toHaveBeenCalled();
   });
 
   test("There is no offer while the trust service is down, and one as soon as it is back", async () => {
     const lost = await openShop(scene, handler, { arbiterUrl: "http://127.0.0.1:9" });
     const response = await lost.fetch(SHOP, { method: "POST" });
-    expect(response.status).toBe(503);
-    expect(response.headers.get("retry-after")).toBe("5");
+    expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
+    // The caller has signed nothing yet.
+    expect(await response.text()).not.toMatch(/not sign again|same header/i);
     expect(lost.logged).toHaveLength(1);
     const pinned = await openShop(scene, handler, { arbiterUrl: "http://127.0.0.1:9", escrow: scene.escrow.address });
     expect((await pinned.fetch(SHOP, { method: "POST" })).status).toBe(402);
   });
 
   test("An invalid price and a merchant without a node are refused at start", async () => {
-    for (const price of ["0", "0.0000001", "1,00", "-1", "", "1e3", 0n, -1n, 2n ** 120n]) {
+    for (const price of ["0", "0.0000001", "1,00", "1e3", 0n, -1n, 2n ** 120n])
       await expect(openShop(scene, handler, { price }), String(price)).rejects.toThrow(/^An amount must be/);
-    }
-    for (const price of ["0.009999", 1n, 9_999n])
-      await expect(openShop(scene, handler, { price }), String(price)).rejects.toThrow(/holds at least 0\.01 USDC/);
+    await expect(openShop(scene, handler, { price: 9_999n })).rejects.toThrow(/holds at least 0\.01 USDC/);
     const { rpcUrl: _, ...rest } = { account: shop.account, rpcUrl: "", price: "1", arbiterUrl: "http://x" };
     expect(() => escrowed(rest)).toThrow(/needs rpcUrl or client/);
   });
@@ -144,19 +117,6 @@ describe("a sale", () => {
     expect(response.headers.get("content-type")).toBe("application/json");
   });
 
-  test("A handler that throws delivers a 500, which is refunded", async () => {
-    const silent = vi.spyOn(console, "error").mockImplementation(() => undefined);
-    handler.mockImplementation(() => {
-      throw new Error("no ink");
-    });
-    const payer = await buyer();
-    const { response, id, decision } = await buyFrom(shop, payer);
-    silent.mockRestore();
-    expect({ status: response.status, decision }).toEqual({ status: 500, decision: "refund" });
-    await eventually(() => statusOf(scene, id), "refunded" as const);
-    expect(await scene.chain.usdcBalance(payer.address)).toBe(1_000_000n);
-  });
-
   test("A binary response is delivered and evaluated unchanged", async () => {
     const bytes = Uint8Array.from({ length: 1000 }, (_, index) => index % 256);
     handler.mockImplementation((c) => c.body(bytes, 200, { "content-type": "image/png", "set-cookie": "a=1" }));
@@ -182,7 +142,7 @@ describe("a sale", () => {
   });
 
   test("A response of 256 KiB is delivered, and one byte more becomes a 500", async () => {
-    const forward = vi.fn(async () => "release" as const);
+    const forward = async () => "release" as const;
     const large = await openShop(scene, handler, { forward });
     handler.mockImplementation((c) => c.body("x".repeat(256 * 1024)));
     expect((await buyFrom(large, await buyer())).response.status).toBe(200);
@@ -190,17 +150,13 @@ describe("a sale", () => {
     const { response } = await buyFrom(large, await buyer());
     expect(response.status).toBe(500);
     expect(await errorOf(response)).toMatch(/larger than 262144 bytes/);
-    expect(forward).toHaveBeenCalledTimes(2);
   });
 });
 
 describe("refused payments", () => {
   test.each([
     ["no base64", "%%%"],
-    ["no JSON", Buffer.from("{").toString("base64")],
-    ["version 1", encodeHeader({ x402Version: 1 })],
     ["no payload", encodeHeader({ x402Version: 2 })],
-    ["an exact payment", encodeHeader({ x402Version: 2, payload: { signature: "0x00", authorization: {} } })],
     ["too many bytes", "A".repeat(16_385)],
   ])("A header with %s gets a 400", async (_, header) => {
     const response = await pay(shop, header);
@@ -237,19 +193,6 @@ describe("refused payments", () => {
     expect(await errorOf(response)).toMatch(/ERC20: transfer amount exceeds balance/);
     expect(handler).not.toHaveBeenCalled();
   });
-
-  test("The draft's form is accepted: collectorData as the signature, and terms without a payer", async () => {
-    const header = await signFor(shop, await buyer());
-    const payment = decodeHeader(header);
-    const { signature: collectorData, paymentInfo, ...payload } = payment.payload;
-    const { payer: _, ...terms } = paymentInfo;
-    const draft = encodeHeader({ ...payment, payload: { ...payload, collectorData, paymentInfo: terms } });
-    const response = await pay(shop, draft);
-    expect(response.status).toBe(200);
-    const again = await pay(shop, header);
-    expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
-    expect(handler).toHaveBeenCalledTimes(1);
-  });
 });
 
 describe("a repeated payment", () => {
@@ -264,7 +207,6 @@ describe("a repeated payment", () => {
     const again = await pay(other, header);
     expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
     expect(await again.text()).toBe(await response.text());
-    expect(looked).toHaveBeenCalledTimes(2);
     expect(handler).toHaveBeenCalledTimes(1);
   });
 

@@ -53,3 +53,9 @@ export const anyOffer = (scheme: EscrowFacts["scheme"]) =>
     merchant: anyAccount,
     price: fc.bigInt({ min: 1n, max: 2n ** 120n - 1n }),
   }) satisfies fc.Arbitrary<Offer>;
+
+/** One fixed offer of 0.10 USDC. */
+export const anOffer = (scheme: EscrowFacts["scheme"]): Offer => {
+  const [offer] = fc.sample(anyOffer(scheme), { numRuns: 1, seed: 1 });
+  return { ...(offer as Offer), price: 100_000n };
+};
