@@ -82,7 +82,7 @@ function authorizationIn({ members: { payload } }: Envelope): string {
   return members.map((member) => (typeof member === "number" ? `"${member}"` : asJson(member).toLowerCase())).join();
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 const asJson = (value: unknown): string => JSON.stringify(value) ?? "missing";

@@ -1,6 +1,6 @@
 import type { Address, Hex } from "viem";
 import type { Authorization } from "./authorization.ts";
-import { type PaymentHeaders, readEnvelopes } from "./envelope.ts";
+import { isObject, type PaymentHeaders, readEnvelopes } from "./envelope.ts";
 import type { PaymentInfo } from "./payment-info.ts";
 import { address, hex, record, unlessMalformed, whole } from "./wire-fields.ts";
 
@@ -56,13 +56,10 @@ function decode(headers: PaymentHeaders): DecodedHeader | { readonly malformed: 
   const { accepted = {}, payload, resource } = members;
   const read = unlessMalformed(() => ({
     ...{ accepted: record(accepted, "accepted"), header, payload },
-    resource: isRecord(resource) ? resource.url : (resource ?? undefined),
+    resource: isObject(resource) ? resource.url : (resource ?? undefined),
   }));
   return "malformed" in read ? no(read.malformed) : read;
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * Returns whether the resource that a payment names has this URL's path. The query is input, which a buyer may correct.
