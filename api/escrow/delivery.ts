@@ -5,6 +5,7 @@ import {
   LONGEST_CONTEST_SECONDS,
   MAX_CONDITIONS_BYTES,
 } from "../../packages/escrow/src/contest-terms.ts";
+import { DELIVERY_TYPES } from "../../packages/escrow/src/delivery.ts";
 import { bytes32Word, domainHash, textWord, typedDigest, typeHash, uintWord } from "../platform/chain/typed-data.ts";
 import { memoize } from "../platform/memo.ts";
 import { NETWORKS, type NetworkFacts } from "../platform/networks.ts";
@@ -154,21 +155,7 @@ export function deliveryOf({ response, responseBody, contest }: Forward): Delive
 
 export const sha256 = (data: Uint8Array | string): Hex => `0x${createHash("sha256").update(data).digest("hex")}`;
 
-/**
- * The two headers determine how to read the body; each is empty if it was not sent. The last two are what the payer may
- * contest; zero for nothing.
- */
-const MEMBERS = [
-  { name: "paymentId", type: "bytes32" },
-  { name: "status", type: "uint16" },
-  { name: "bodySha256", type: "bytes32" },
-  { name: "contentType", type: "string" },
-  { name: "contentEncoding", type: "string" },
-  { name: "contestSeconds", type: "uint32" },
-  { name: "conditionsSha256", type: "bytes32" },
-] as const;
-
-/** The type that a merchant signs for a delivery, under the domain of one escrow contract (EIP-712). */
+/** The domain of one escrow contract (EIP-712), under which a merchant signs `DELIVERY_TYPES`. */
 export const deliveryDomain = ({ chainId }: NetworkFacts, contract: Address) => ({
   name: "Agent Payment Trust Delivery",
   version: "1",
@@ -176,9 +163,7 @@ export const deliveryDomain = ({ chainId }: NetworkFacts, contract: Address) => 
   verifyingContract: contract,
 });
 
-export const DELIVERY_TYPES = { primaryType: "Delivery", types: { Delivery: MEMBERS } } as const;
-
-const TYPE_HASH = typeHash("Delivery", MEMBERS);
+const TYPE_HASH = typeHash("Delivery", DELIVERY_TYPES.types.Delivery);
 const NO_CONDITIONS: Hex = `0x${"00".repeat(32)}`;
 const domainHashes = memoize<string>(16);
 

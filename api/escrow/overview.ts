@@ -1,3 +1,4 @@
+import { DELIVERY_TYPES } from "../../packages/escrow/src/delivery.ts";
 import { RULES } from "../../packages/escrow/src/rules.ts";
 import { SCHEME } from "../../packages/escrow/src/terms.ts";
 import { currentOf, type EscrowContract, schemesIn } from "../payments/index.ts";
@@ -5,7 +6,7 @@ import type { EscrowLimits } from "../platform/config/values.ts";
 import { formatUsd } from "../platform/money.ts";
 import { explorerAddressUrl, NETWORKS } from "../platform/networks.ts";
 import { contestPolicy, contestSigned } from "./contest/grounds.ts";
-import { DELIVERY_TYPES, DELIVERY_VERSION, deliveryDomain } from "./delivery.ts";
+import { DELIVERY_VERSION, deliveryDomain } from "./delivery.ts";
 import { DEMO_PATH, DEMO_PRICE } from "./demo/sell-espresso.ts";
 import {
   custodyOf,

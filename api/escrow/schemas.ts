@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DELIVERY_TYPES } from "../../packages/escrow/src/delivery.ts";
 import { SCHEME } from "../../packages/escrow/src/terms.ts";
 import {
   address,
@@ -19,7 +20,7 @@ import type { Signed } from "../platform/signing/document.ts";
 import { PROOF } from "../platform/signing/schemas.ts";
 import { CONTEST_TYPES } from "./contest/claim.ts";
 import { CONTEST_POLICY } from "./contest/schemas.ts";
-import { DELIVERY_TYPES, DELIVERY_VERSION } from "./delivery.ts";
+import { DELIVERY_VERSION } from "./delivery.ts";
 import type { escrowOverview } from "./overview.ts";
 import { FEE_BPS, TIMEOUT_SECONDS } from "./payment.ts";
 import type { evaluationRecord } from "./record.ts";

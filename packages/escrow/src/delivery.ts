@@ -42,16 +42,23 @@ const failure = (error: string): Delivery => ({
 const tooLarge = (): Delivery =>
   failure(`The merchant's response is larger than ${MAX_BODY_BYTES} bytes, the largest that can be evaluated.`);
 
-const TYPES = {
-  Delivery: [
-    { name: "paymentId", type: "bytes32" },
-    { name: "status", type: "uint16" },
-    { name: "bodySha256", type: "bytes32" },
-    { name: "contentType", type: "string" },
-    { name: "contentEncoding", type: "string" },
-    { name: "contestSeconds", type: "uint32" },
-    { name: "conditionsSha256", type: "bytes32" },
-  ],
+/**
+ * The EIP-712 type that a merchant signs. The two headers determine how to read the body; each is empty if it was not
+ * sent. The last two members are what the payer may contest; zero for nothing.
+ */
+export const DELIVERY_TYPES = {
+  primaryType: "Delivery",
+  types: {
+    Delivery: [
+      { name: "paymentId", type: "bytes32" },
+      { name: "status", type: "uint16" },
+      { name: "bodySha256", type: "bytes32" },
+      { name: "contentType", type: "string" },
+      { name: "contentEncoding", type: "string" },
+      { name: "contestSeconds", type: "uint32" },
+      { name: "conditionsSha256", type: "bytes32" },
+    ],
+  },
 } as const;
 
 /** Returns the value of a header of the delivery; empty if it is absent. */
@@ -71,8 +78,7 @@ export const deliveryTypedData = (
   contest?: BoundContest,
 ): TypedDataDefinition => ({
   domain: { ...deliveryDomain, chainId, verifyingContract: address },
-  types: TYPES,
-  primaryType: "Delivery",
+  ...DELIVERY_TYPES,
   message: {
     paymentId: id,
     status: delivery.status,
