@@ -32,63 +32,70 @@ interface Asking {
 /** The payment that accompanies an order. */
 export type Paying = Pick<OpenOrder, "payer" | "nonce">;
 
-export interface ExamIntake {
+export function createExamIntake(parts: IntakeParts) {
   /**
    * Looks at the seller unless that was done recently.
    * @throws Problem if it may not be contacted now
    */
-  readonly look: (request: ExamRequest, asking: Asking) => Promise<Looked>;
-  /** Returns the line that an operator may add for a wallet. */
-  readonly line: (wallet: Address | null) => string;
+  const look = (request: ExamRequest, asking: Asking): Promise<Looked> => lookAt(parts, request, asking);
   /** Returns why the order cannot be opened now, because of the origin or of our funds; null if it can. */
-  readonly wait: (request: ExamRequest, prospect: ExaminableQuote) => Promise<NotYet | null>;
-  /** Opens the order, or returns why it cannot be opened now. */
-  readonly open: (request: ExamRequest, prospect: ExaminableQuote, paying: Paying) => Promise<NotYet | null>;
-  readonly prepare: (request: ExamRequest, client: string) => Promise<NotYet | null>;
-  /**
-   * Accepts only a quote that was requested without a payment: wallets cost nothing, so they do not count as clients.
-   */
-  readonly admit: (request: ExamRequest, paying: Paying) => Promise<Intake<ExamRequest>>;
-  readonly sell: (sale: Sale<ExamRequest>) => Completion;
-}
-
-export function createExamIntake(parts: IntakeParts): ExamIntake {
-  const look: ExamIntake["look"] = (request, asking) => lookAt(parts, request, asking);
-  const wait: ExamIntake["wait"] = async (request, prospect) => {
+  const wait = async (request: ExamRequest, prospect: ExaminableQuote): Promise<NotYet | null> => {
     const judge = await judgeOf(parts, request, prospect);
     return judge(await parts.work.originState(originOf(request)));
   };
-  const open: ExamIntake["open"] = async (request, prospect, paying) => {
+  /** Opens the order, or returns why it cannot be opened now. */
+  const open = async (request: ExamRequest, prospect: ExaminableQuote, paying: Paying): Promise<NotYet | null> => {
     const judge = await judgeOf(parts, request, prospect);
     return parts.work.open({ origin: originOf(request), ...paying, amount: prospect.amount }, judge);
   };
   return {
     look,
-    line: (wallet) => suggestedLine(parts, wallet),
+    /** Returns the line that an operator may add for a wallet. */
+    line: (wallet: Address | null) => suggestedLine(parts, wallet),
     wait,
     open,
-    async prepare(request, client) {
-      const { prospect } = await look(request, { client, wallet: null });
-      if ("code" in prospect) throw refusedProblem(prospect);
-      return wait(request, prospect);
-    },
-    async admit(request, paying) {
-      const wrong = urlRefusal(request.url, parts.settings);
-      if (wrong !== null) return refused(wrong);
-      const found = await parts.probes.fresh(requestKey(request, parts.network));
-      if (found === null)
-        return {
-          unavailable: `No quote was requested from the seller within the last ${QUOTE_MINUTES} minutes. Send the request without a payment first, then this payment again.`,
-        };
-      const prospect = prospectOf(parts, request, { found, wallet: paying.payer });
-      if ("code" in prospect) return refused(prospect);
-      const notYet = await open(request, prospect, paying);
-      if (notYet !== null) return { unavailable: notYet.detail };
-      const { payTo, amount, consent } = prospect;
-      return { input: { ...request, settled: { origin: originOf(request), payTo, amount: `${amount}`, consent } } };
-    },
-    sell: (sale) => ordered(parts, sale),
+    prepare: (request: ExamRequest, client: string) =>
+      prepareOrder(parts, request, { client, wait: (prospect) => wait(request, prospect) }),
+    admit: (request: ExamRequest, paying: Paying) =>
+      admitOrder(parts, request, { wallet: paying.payer, open: (prospect) => open(request, prospect, paying) }),
+    sell: (sale: Sale<ExamRequest>) => ordered(parts, sale),
   };
+}
+
+export type ExamIntake = ReturnType<typeof createExamIntake>;
+
+type Open = (prospect: ExaminableQuote) => Promise<NotYet | null>;
+
+/** Looks at the seller before a payment. @throws Problem if no wallet could buy this */
+export async function prepareOrder(
+  parts: LookParts,
+  request: ExamRequest,
+  { client, wait }: { readonly client: string; readonly wait: Open },
+): Promise<NotYet | null> {
+  const { prospect } = await lookAt(parts, request, { client, wallet: null });
+  if ("code" in prospect) throw refusedProblem(prospect);
+  return wait(prospect);
+}
+
+/** Accepts only a quote that was requested without a payment: wallets cost nothing, so they do not count as clients. */
+export async function admitOrder(
+  parts: LookParts,
+  request: ExamRequest,
+  { wallet, open }: { readonly wallet: Address; readonly open: Open },
+): Promise<Intake<ExamRequest>> {
+  const wrong = urlRefusal(request.url, parts.settings);
+  if (wrong !== null) return refused(wrong);
+  const found = await parts.probes.fresh(requestKey(request, parts.network));
+  if (found === null)
+    return {
+      unavailable: `No quote was requested from the seller within the last ${QUOTE_MINUTES} minutes. Send the request without a payment first, then this payment again.`,
+    };
+  const prospect = prospectOf(parts, request, { found, wallet });
+  if ("code" in prospect) return refused(prospect);
+  const notYet = await open(prospect);
+  if (notYet !== null) return { unavailable: notYet.detail };
+  const { payTo, amount, consent } = prospect;
+  return { input: { ...request, settled: { origin: originOf(request), payTo, amount: `${amount}`, consent } } };
 }
 
 const originOf = ({ url }: ExamRequest): string => new URL(url).origin;

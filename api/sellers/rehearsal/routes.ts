@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { answered, inPath, json, jsonAnswer } from "../../platform/http/answer.ts";
 import { Problem } from "../../platform/http/errors.ts";
-import { type Intake, type NotYet, type PaidRoute, paidRoute, type Route } from "../../platform/http/route.ts";
+import { type NotYet, type PaidRoute, paidRoute, type Route } from "../../platform/http/route.ts";
 import { NETWORKS } from "../../platform/networks.ts";
 import type { Address } from "../../platform/wallet.ts";
 import type { ExamAccount } from "../exam-account.ts";
-import { EXAM_BODY, EXAM_REQUEST, type ExamRequest, requestKey, urlRefusal, worded } from "../exam-request.ts";
-import { type ExaminableQuote, type LookParts, lookAt, prospectOf } from "../look.ts";
-import { EXAM_PRICE, MOST_OPEN, PAYMENTS_A_RUN, QUOTE_MINUTES } from "../products.ts";
-import { refusedProblem } from "../take-order.ts";
+import { EXAM_BODY, EXAM_REQUEST } from "../exam-request.ts";
+import type { ExaminableQuote, LookParts } from "../look.ts";
+import { EXAM_PRICE, MOST_OPEN, PAYMENTS_A_RUN } from "../products.ts";
+import { admitOrder, prepareOrder } from "../take-order.ts";
 import {
   type PassingShop,
   REHEARSAL_NETWORK,
@@ -70,13 +70,11 @@ const orderRoute = (parts: RehearsalRouteParts): PaidRoute =>
     body: EXAM_BODY,
     output: json(REHEARSAL_ORDERED),
     hooks: {
-      async prepare(request, client) {
-        const { prospect } = await lookAt(parts, request, { client, wallet: null });
-        if ("code" in prospect) throw refusedProblem(prospect);
-        return noRoom(parts, prospect);
-      },
+      prepare: (request, client) =>
+        prepareOrder(parts, request, { client, wait: (prospect) => noRoom(parts, prospect) }),
     },
-    intake: (request, payer) => admit(parts, request, payer),
+    // As for an exam, the origin must name the wallet.
+    intake: (request, wallet) => admitOrder(parts, request, { wallet, open: (prospect) => noRoom(parts, prospect) }),
     example: {
       input: { url: "https://seller.example/haiku" },
       output: rehearsalDocument({ id: "6f1c2b7d9e0a4c5f8b3d2e1f0a9c8b7d", order: EXAMPLE, result: null }, parts),
@@ -105,27 +103,6 @@ const EXAMPLE = {
   amount: "10000",
   prefix: "/",
 };
-
-/**
- * Accepts only a wallet that the origin names, as for an exam, and only a quote that was requested without a payment.
- */
-async function admit(parts: RehearsalRouteParts, request: ExamRequest, wallet: Address): Promise<Intake<ExamRequest>> {
-  const wrong = urlRefusal(request.url, parts.settings);
-  if (wrong !== null) return { refused: [{ path: "url", message: worded(wrong) }] };
-  const found = await parts.probes.fresh(requestKey(request, REHEARSAL_NETWORK));
-  if (found === null)
-    return {
-      unavailable: `No quote was requested from the seller within the last ${QUOTE_MINUTES} minutes. Send the request without a payment first, then this payment again.`,
-    };
-  const prospect = prospectOf(parts, request, { found, wallet });
-  if ("code" in prospect) return { refused: [{ path: "url", message: worded(prospect) }] };
-  const notYet = await noRoom(parts, prospect);
-  if (notYet !== null) return { unavailable: notYet.detail };
-  const { payTo, amount, consent } = prospect;
-  return {
-    input: { ...request, settled: { origin: new URL(request.url).origin, payTo, amount: `${amount}`, consent } },
-  };
-}
 
 async function noRoom({ store, account }: RehearsalRouteParts, { amount }: ExaminableQuote): Promise<NotYet | null> {
   const [open, balance] = await Promise.all([store.open(), account?.balance() ?? 0n]);
