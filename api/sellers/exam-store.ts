@@ -2,8 +2,7 @@ import type pg from "pg";
 import type { CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
 import { bytes, hex, inTransaction, named, type Statement } from "../platform/db/connection.ts";
 import { NETWORKS, networkOfChain } from "../platform/networks.ts";
-import type { Address, Hex } from "../platform/wallet.ts";
-import type { Consent, EndedExam, Exam, ExamOrder, ExamResult } from "./record.ts";
+import type { Consent, EndedExam, Exam, ExamOrder, ExamResult, KeptEvidence } from "./record.ts";
 
 export interface OrderColumns {
   id: string;
@@ -26,15 +25,6 @@ export interface OrderColumns {
   again_of: string | null;
 }
 
-interface SettlementColumns {
-  nonce: Hex;
-  transaction: Hex;
-  block: number;
-  from: Address;
-  to: Address;
-  value: string;
-}
-
 interface ResultColumns {
   outcome: ExamResult["outcome"] | null;
   level: ExamResult["level"];
@@ -43,7 +33,7 @@ interface ResultColumns {
   checks: string;
   evidence_sha256: Buffer;
   spent: string | null;
-  settlements: readonly SettlementColumns[] | null;
+  settlements: KeptEvidence["settlements"] | null;
   runs: number;
   began_at: Date;
   ended_at: Date;
@@ -82,22 +72,52 @@ const GET = `SELECT ${COLUMNS} FROM seller_exam e LEFT JOIN seller_exam_result r
   LEFT JOIN seller_exam_correction c ON c.exam = e.id WHERE e.id = $1`;
 
 /** Creates the store of orders and results of exams. Rows are only ever added. */
-export function createExamStore(pool: pg.Pool): ExamStore {
-  return {
-    adding: addingExam,
-    complete: (id, run, result) => complete(pool, { id, run }, result),
-    async get(id) {
-      const { rows } = await pool.query<ExamColumns>(named(GET, [id]));
-      return rows[0] ? parse(rows[0]) : null;
-    },
-    async evidence(id) {
-      const { rows } = await pool.query<{ evidence: string | null }>(
-        named("SELECT evidence FROM seller_exam_result WHERE exam = $1", [id]),
+export const createExamStore = (pool: pg.Pool) => ({
+  adding: addingExam,
+  /**
+   * Adds the result and ends the work unless a refund is owed, in one transaction.
+   * @returns whether this run still had its lease; without it, nothing is written
+   */
+  complete: (id: string, run: string, result: NewResult): Promise<boolean> =>
+    inTransaction(pool, async (client) => {
+      const { rowCount } = await client.query(named(result.owes === "refund" ? LEAVE_OPEN : END, [id, run]));
+      if (rowCount !== 1) return false;
+      await client.query(
+        named(ADD, [
+          id,
+          result.outcome,
+          result.level,
+          result.isPublic,
+          result.note,
+          JSON.stringify(result.checks),
+          result.evidence,
+          bytes(result.evidenceSha256),
+          result.spent?.toString() ?? null,
+          result.runs,
+          result.beganAt,
+          result.endedAt,
+          result.validUntil,
+          result.owes !== undefined,
+        ]),
       );
-      return rows[0]?.evidence ?? null;
-    },
-  };
-}
+      await addSettlements(client, id, result.settlements);
+      if (result.isPublic && result.settlements.length > 0) await client.query(named(WATCH, [id]));
+      return true;
+    }),
+  async get(id: string): Promise<Exam | null> {
+    const { rows } = await pool.query<ExamColumns>(named(GET, [id]));
+    return rows[0] ? parse(rows[0]) : null;
+  },
+  /** Returns `KeptEvidence` as JSON, exactly as hashed; null while there is no result and after its removal. */
+  async evidence(id: string): Promise<string | null> {
+    const { rows } = await pool.query<{ evidence: string | null }>(
+      named("SELECT evidence FROM seller_exam_result WHERE exam = $1", [id]),
+    );
+    return rows[0]?.evidence ?? null;
+  },
+});
+
+export type ExamStore = ReturnType<typeof createExamStore>;
 
 /** Fails with `NO_ROW` if the origin has an open order from another payment. */
 const KEEP_OPEN = `WITH kept AS (
@@ -107,8 +127,8 @@ const KEEP_OPEN = `WITH kept AS (
     RETURNING 1)
   SELECT require_rows(count(*), 1) FROM kept`;
 
-/** Returns the writes that add an order. Its origin cannot have another order until it has a result. */
-export const addingExam: ExamStore["adding"] = ({ payment, settlement, ...order }) => [
+/** Returns the writes that add an order and its work. Its origin cannot have another order until it has a result. */
+export const addingExam = ({ payment, settlement, ...order }: ExamOrder): readonly Statement[] => [
   {
     text: KEEP_OPEN,
     values: [order.origin, bytes(payment.payer), bytes(payment.nonce), order.amount.toString()],
@@ -149,37 +169,6 @@ const LEAVE_OPEN =
   "UPDATE seller_exam_work SET lease_until = '-infinity', due_at = now() WHERE exam = $1 AND lease_token = $2";
 const ADD = `INSERT INTO seller_exam_result (exam, origin, pay_to, outcome, level, is_public, note, checks, evidence, evidence_sha256, spent, runs, began_at, ended_at, valid_until, is_our_fault)
   SELECT id, origin, pay_to, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14 FROM seller_exam WHERE id = $1`;
-
-const complete = (
-  pool: pg.Pool,
-  { id, run }: { readonly id: string; readonly run: string },
-  result: NewResult,
-): Promise<boolean> =>
-  inTransaction(pool, async (client) => {
-    const { rowCount } = await client.query(named(result.owes === "refund" ? LEAVE_OPEN : END, [id, run]));
-    if (rowCount !== 1) return false;
-    await client.query(
-      named(ADD, [
-        id,
-        result.outcome,
-        result.level,
-        result.isPublic,
-        result.note,
-        JSON.stringify(result.checks),
-        result.evidence,
-        bytes(result.evidenceSha256),
-        result.spent?.toString() ?? null,
-        result.runs,
-        result.beganAt,
-        result.endedAt,
-        result.validUntil,
-        result.owes !== undefined,
-      ]),
-    );
-    await addSettlements(client, id, result.settlements);
-    if (result.isPublic && result.settlements.length > 0) await client.query(named(WATCH, [id]));
-    return true;
-  });
 
 const WATCH = "INSERT INTO seller_exam_watch (exam) VALUES ($1)";
 const ADD_SETTLEMENT = `INSERT INTO seller_exam_settlement (exam, nonce, tx, block_number, payer, pay_to, value)
@@ -269,18 +258,4 @@ export interface NewResult extends ExamResult {
    * been paid back. `another`: the exam was free and may be taken again. Absent in all other cases.
    */
   readonly owes?: "refund" | "another" | undefined;
-}
-
-/** Stores exams. Orders and results are added and never changed. */
-export interface ExamStore {
-  /** Returns the writes that add an order and its work. */
-  adding(order: ExamOrder): readonly Statement[];
-  /**
-   * Adds the result and ends the work unless a refund is owed, in one transaction.
-   * @returns whether this run still had its lease; without it, nothing is written
-   */
-  complete(id: string, run: string, result: NewResult): Promise<boolean>;
-  get(id: string): Promise<Exam | null>;
-  /** Returns `KeptEvidence` as JSON, exactly as hashed; null while there is no result and after its removal. */
-  evidence(id: string): Promise<string | null>;
 }

@@ -5,7 +5,7 @@ import { bytes, hex, inTransaction, lock, named } from "../platform/db/connectio
 import { NETWORKS } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import { type OrderColumns, parseOrder } from "./exam-store.ts";
-import type { ExamPaymentsEnd, WatchedPayments } from "./payment-end.ts";
+import type { ExamPaymentsEnd, WatchedPayment } from "./payment-end.ts";
 import { COOLDOWN_MINUTES, EXAM_PRICE, MOST_RUNS, PAYMENTS_A_RUN } from "./products.ts";
 import type { Exam, ExamOrder } from "./record.ts";
 
@@ -58,43 +58,6 @@ export interface TakenExam {
   readonly attempts: number;
 }
 
-/**
- * Exams without a result. An origin has at most one at a time, from the order to the result. Any process may take it.
- */
-export interface ExamWork {
-  originState(origin: string): Promise<OriginState>;
-  /**
-   * Opens an order for a short time, during which its payment may begin to settle. From then on, it is open until the
-   * payment is void or the exam has a result. The same payment may open it again.
-   * @param judge returns why it must not be opened, or null
-   * @returns the result of `judge`
-   */
-  open<Refusal>(order: OpenOrder, judge: (state: OriginState) => Refusal | null): Promise<Refusal | null>;
-  commitments(): Promise<Commitments>;
-  take(): Promise<TakenExam | null>;
-  /** Renews the lease. Returns false once another process has the exam. */
-  keep(taken: TakenExam): Promise<boolean>;
-  /** Releases the exam, to be taken again after this many seconds. */
-  putBack(taken: TakenExam, seconds: number): Promise<void>;
-  /**
-   * Returns the amount that must stay in the account when this exam is paid back: the most that open orders can cost,
-   * and earlier refunds.
-   */
-  reservedBefore(taken: TakenExam): Promise<bigint>;
-  /** Returns the status of the payment that bought the exam, or null until that is final. */
-  purchaseEnd(order: ExamOrder): Promise<ExamPaymentsEnd | null>;
-  /** Ends the remaining work of an exam that has a result and stores its refund, if any, in one transaction. */
-  end(taken: TakenExam, refund: Exam["refund"]): Promise<void>;
-  /** Returns every authorization that the exam has signed. */
-  signatures(id: string): Promise<readonly StoredSignature[]>;
-  /**
-   * Stores an authorization before it is signed.
-   * @param cost the most that it can take from the account
-   * @throws Error if the lease is lost or the exam has signed its maximum
-   */
-  note(taken: TakenExam, authorization: Authorization, cost: bigint): Promise<void>;
-}
-
 const LEASE = "interval '30 s'";
 const REST = `interval '${COOLDOWN_MINUTES} min'`;
 
@@ -139,6 +102,10 @@ const TAKE = `UPDATE seller_exam_work SET lease_token = $1, lease_until = now() 
     ORDER BY w.ordered_at, w.exam LIMIT 1 FOR UPDATE SKIP LOCKED)
   RETURNING exam, attempts`;
 
+const KEEP = `UPDATE seller_exam_work SET lease_until = now() + ${LEASE} WHERE exam = $1 AND lease_token = $2 AND lease_until > now()`;
+const PUT_BACK = `UPDATE seller_exam_work SET lease_until = '-infinity', due_at = now() + $3 * interval '1 s' WHERE exam = $1 AND lease_token = $2`;
+const SIGNATURES = "SELECT nonce, run, valid_after, valid_before FROM seller_exam_signature WHERE exam = $1";
+
 /** Adds no row if the lease is lost, if there are too many runs, or if the exam has signed its maximum. */
 const NOTE = `INSERT INTO seller_exam_signature (nonce, exam, run, pay_to, value, valid_after, valid_before, cost)
   SELECT $3, w.exam, $2, $4, $5, $6, $7, $8::numeric FROM seller_exam_work w JOIN seller_exam e ON e.id = w.exam
@@ -152,73 +119,90 @@ const PURCHASE = `SELECT state, final_at IS NOT NULL AS final FROM payment
 const END = `WITH ended AS (DELETE FROM seller_exam_work WHERE exam = $1 AND lease_token = $2 RETURNING exam)
   INSERT INTO seller_exam_refund (exam, tx, block_number) SELECT exam, $3, $4 FROM ended WHERE $3::bytea IS NOT NULL`;
 
-/** Stores exams without a result, shared by all processes. */
-export function createExamWork(pool: pg.Pool): ExamWork {
-  return {
-    originState: (origin) => originState(pool, { origin, payer: null, nonce: null }),
-    open: (order, judge) =>
-      inTransaction(pool, async (client) => {
-        // Open orders are counted by one transaction at a time.
-        await lock(client, "seller exam orders");
-        const refused = judge(await originState(client, order));
-        const { origin, payer, nonce, amount } = order;
-        if (refused !== null) return refused;
-        const values = [origin, bytes(payer), bytes(nonce), amount.toString()];
-        // Another order that had run out may just have been paid for.
-        if ((await client.query(named(OPEN, values))).rowCount === 0)
-          return judge({ ...(await originState(client, order)), isOpen: true });
-        return null;
-      }),
-    commitments: () => commitments(pool, [null, null]),
-    async reservedBefore({ order }) {
-      const [{ open, kept }, { rows }] = await Promise.all([
-        commitments(pool, [null, null]),
-        pool.query<{ earlier: number }>(named(OWED_FIRST, [order.id])),
-      ]);
-      return open + kept + EXAM_PRICE * BigInt(rows[0]?.earlier ?? 0);
-    },
-    take: () => take(pool),
-    async keep({ order, run }) {
-      const { rowCount } = await pool.query(
-        named(
-          `UPDATE seller_exam_work SET lease_until = now() + ${LEASE} WHERE exam = $1 AND lease_token = $2 AND lease_until > now()`,
-          [order.id, run],
-        ),
-      );
-      return rowCount === 1;
-    },
-    async putBack({ order, run }, seconds) {
-      await pool.query(
-        named(
-          `UPDATE seller_exam_work SET lease_until = '-infinity', due_at = now() + $3 * interval '1 s' WHERE exam = $1 AND lease_token = $2`,
-          [order.id, run, seconds],
-        ),
-      );
-    },
-    async purchaseEnd({ payment: { network, asset, payer, nonce } }) {
-      const key = [NETWORKS[network].chainId, bytes(asset), bytes(payer), bytes(nonce)];
-      const { rows } = await pool.query<{ state: string; final: boolean }>(named(PURCHASE, key));
-      const [row] = rows;
-      if (row?.state === "void") return "reversed";
-      return row?.state === "fulfilled" && row.final ? "final" : null;
-    },
-    async end({ order, run }, refund) {
-      const paid = refund === null ? [null, null] : [bytes(refund.transaction), refund.block];
-      await pool.query(named(END, [order.id, run, ...paid]));
-    },
-    async signatures(id) {
-      const { rows } = await pool.query<SignatureColumns>(
-        named("SELECT nonce, run, valid_after, valid_before FROM seller_exam_signature WHERE exam = $1", [id]),
-      );
-      return rows.map(parse);
-    },
-    async note({ order, run }, { nonce, to, value, validAfter, validBefore }, cost) {
-      const amounts = [value, validAfter, validBefore, cost].map(String);
-      const { rowCount } = await pool.query(named(NOTE, [order.id, run, bytes(nonce), bytes(to), ...amounts]));
-      if (rowCount !== 1) throw new Error("another process has the exam, or it has signed its maximum");
-    },
-  };
-}
+/**
+ * Stores exams without a result, shared by all processes. An origin has at most one at a time, from the order to the
+ * result. Any process may take it.
+ */
+export const createExamWork = (pool: pg.Pool) => ({
+  originState: (origin: string): Promise<OriginState> => originState(pool, { origin, payer: null, nonce: null }),
+  /**
+   * Opens an order for a short time, during which its payment may begin to settle. From then on, it is open until the
+   * payment is void or the exam has a result. The same payment may open it again.
+   * @param judge returns why it must not be opened, or null
+   * @returns the result of `judge`
+   */
+  open: <Refusal>(order: OpenOrder, judge: (state: OriginState) => Refusal | null): Promise<Refusal | null> =>
+    inTransaction(pool, async (client) => {
+      // Open orders are counted by one transaction at a time.
+      await lock(client, "seller exam orders");
+      const refused = judge(await originState(client, order));
+      const { origin, payer, nonce, amount } = order;
+      if (refused !== null) return refused;
+      const values = [origin, bytes(payer), bytes(nonce), amount.toString()];
+      // Another order that had run out may just have been paid for.
+      if ((await client.query(named(OPEN, values))).rowCount === 0)
+        return judge({ ...(await originState(client, order)), isOpen: true });
+      return null;
+    }),
+  commitments: (): Promise<Commitments> => commitments(pool, [null, null]),
+  /**
+   * Returns the amount that must stay in the account when this exam is paid back: the most that open orders can cost,
+   * and earlier refunds.
+   */
+  async reservedBefore({ order }: TakenExam): Promise<bigint> {
+    const [{ open, kept }, { rows }] = await Promise.all([
+      commitments(pool, [null, null]),
+      pool.query<{ earlier: number }>(named(OWED_FIRST, [order.id])),
+    ]);
+    return open + kept + EXAM_PRICE * BigInt(rows[0]?.earlier ?? 0);
+  },
+  take: (): Promise<TakenExam | null> => take(pool),
+  /** Renews the lease. Returns false once another process has the exam. */
+  async keep({ order, run }: TakenExam): Promise<boolean> {
+    const { rowCount } = await pool.query(named(KEEP, [order.id, run]));
+    return rowCount === 1;
+  },
+  /** Releases the exam, to be taken again after this many seconds. */
+  async putBack({ order, run }: TakenExam, seconds: number): Promise<void> {
+    await pool.query(named(PUT_BACK, [order.id, run, seconds]));
+  },
+  /** Returns the status of the payment that bought the exam, or null until that is final. */
+  async purchaseEnd({ payment: { network, asset, payer, nonce } }: ExamOrder): Promise<ExamPaymentsEnd | null> {
+    const key = [NETWORKS[network].chainId, bytes(asset), bytes(payer), bytes(nonce)];
+    const { rows } = await pool.query<{ state: string; final: boolean }>(named(PURCHASE, key));
+    const [row] = rows;
+    if (row?.state === "void") return "reversed";
+    return row?.state === "fulfilled" && row.final ? "final" : null;
+  },
+  /** Ends the remaining work of an exam that has a result and stores its refund, if any, in one transaction. */
+  async end({ order, run }: TakenExam, refund: Exam["refund"]): Promise<void> {
+    const paid = refund === null ? [null, null] : [bytes(refund.transaction), refund.block];
+    await pool.query(named(END, [order.id, run, ...paid]));
+  },
+  /** Returns every authorization that the exam has signed. */
+  async signatures(id: string): Promise<readonly StoredSignature[]> {
+    const { rows } = await pool.query<SignatureColumns>(named(SIGNATURES, [id]));
+    return rows.map(({ nonce, run, valid_after, valid_before }) => ({
+      nonce: hex(nonce),
+      run,
+      validAfter: BigInt(valid_after),
+      validBefore: BigInt(valid_before),
+    }));
+  },
+  /**
+   * Stores an authorization before it is signed.
+   * @param cost the most that it can take from the account
+   * @throws Error if the lease is lost or the exam has signed its maximum
+   */
+  async note({ order, run }: TakenExam, authorization: Authorization, cost: bigint): Promise<void> {
+    const { nonce, to, value, validAfter, validBefore } = authorization;
+    const amounts = [value, validAfter, validBefore, cost].map(String);
+    const { rowCount } = await pool.query(named(NOTE, [order.id, run, bytes(nonce), bytes(to), ...amounts]));
+    if (rowCount !== 1) throw new Error("another process has the exam, or it has signed its maximum");
+  },
+});
+
+export type ExamWork = ReturnType<typeof createExamWork>;
 
 type Connection = Pick<pg.Pool, "query">;
 
@@ -271,13 +255,6 @@ interface SignatureColumns {
   valid_before: string;
 }
 
-const parse = ({ nonce, run, valid_after, valid_before }: SignatureColumns): StoredSignature => ({
-  nonce: hex(nonce),
-  run,
-  validAfter: BigInt(valid_after),
-  validBefore: BigInt(valid_before),
-});
-
 const DUE = `WITH due AS (UPDATE seller_exam_watch SET due_at = now() + interval '15 s' WHERE exam IN (
     SELECT exam FROM seller_exam_watch WHERE due_at <= now() ORDER BY due_at LIMIT 50 FOR UPDATE SKIP LOCKED)
   RETURNING exam)
@@ -294,8 +271,9 @@ interface DueColumns {
 }
 
 /** Stores published exams whose payments are not final yet, shared by all processes. */
-export const createExamWatch = (pool: pg.Pool): WatchedPayments => ({
-  async due() {
+export const createExamWatch = (pool: pg.Pool) => ({
+  /** Returns the payments of exams that are due for a check, which other processes skip for a while. */
+  async due(): Promise<readonly WatchedPayment[]> {
     const { rows } = await pool.query<DueColumns>(named(DUE, []));
     return rows.map(({ exam, payer, nonce, valid_before }) => ({
       exam,
@@ -304,7 +282,8 @@ export const createExamWatch = (pool: pg.Pool): WatchedPayments => ({
       validBefore: BigInt(valid_before),
     }));
   },
-  async end(exam, end) {
+  /** Records the final status of an exam's payments, once. */
+  async end(exam: string, end: ExamPaymentsEnd): Promise<void> {
     await pool.query(named(END_WATCH, [exam, end === "reversed"]));
   },
 });

@@ -1,4 +1,5 @@
 import type { Address, Hex } from "../platform/wallet.ts";
+import type { createExamWatch } from "./exam-work-store.ts";
 
 /** A payment of a published exam that is not known to be final. */
 export interface WatchedPayment {
@@ -18,14 +19,6 @@ export interface FinalView {
 
 export type ExamPaymentsEnd = "final" | "reversed";
 
-/** Published exams whose payments are not known to be final. */
-export interface WatchedPayments {
-  /** Returns the payments of exams that are due for a check, which other processes skip for a while. */
-  due(): Promise<readonly WatchedPayment[]>;
-  /** Records the final status of an exam's payments, once. */
-  end(exam: string, end: ExamPaymentsEnd): Promise<void>;
-}
-
 /**
  * Returns `final` if all payments of an exam are used in a final block, and `reversed` if one is not and never can be.
  * Otherwise returns null, because another block may still include what a reorganization removed.
@@ -37,7 +30,7 @@ export function endOfPayments(payments: readonly WatchedPayment[], { time, used 
 }
 
 export interface WatchParts {
-  readonly watched: WatchedPayments;
+  readonly watched: ReturnType<typeof createExamWatch>;
   readonly finalView: (payments: readonly Pick<WatchedPayment, "payer" | "nonce">[]) => Promise<FinalView>;
 }
 

@@ -1,7 +1,7 @@
 import { drawBadge, type SharedAddresses, type SharedRecord } from "../../certificates/index.ts";
 import { CERTIFICATE_ENTRIES, type PublicLog } from "../../log/index.ts";
 import { Problem } from "../../platform/http/errors.ts";
-import type { Signed, Signer } from "../../platform/signing/document.ts";
+import type { Signer } from "../../platform/signing/document.ts";
 import type { Address } from "../../platform/wallet.ts";
 import { parseOrigin } from "../../platform/web/target.ts";
 import { asPrefix, pathFault } from "../consent.ts";
@@ -13,46 +13,25 @@ import { exchangesOf, namedTransactions } from "./evidence.ts";
 import { earlierOf, judgeExams, verdictOf } from "./judge-exams.ts";
 import { SELLER_CREDENTIAL, SELLER_RECORD, SELLER_VERIFICATION } from "./schemas.ts";
 import { renderSellerPage } from "./seller-page.ts";
-import type { CorrectionStore, PublishedExamReader } from "./store.ts";
-import {
-  payeeExams,
-  type SellerVerification,
-  sellerCredential,
-  sellerVerification,
-  siteQuery,
-} from "./verification.ts";
+import type { createCorrections, createPublishedExamReader } from "./store.ts";
+import { payeeExams, sellerCredential, sellerVerification, siteQuery } from "./verification.ts";
 import { renderSellerVerification } from "./verification-page.ts";
 
 export interface PublishedParts {
   readonly store: Pick<ExamStore, "get" | "evidence">;
-  readonly reader: PublishedExamReader;
+  readonly reader: ReturnType<typeof createPublishedExamReader>;
   readonly signer: Signer;
   /** No trailing slash. */
   readonly baseUrl: string;
   readonly now: () => Date;
 }
 
-/** An exam, placed among its origin's other exams if it is published. */
-export interface FoundExam {
-  readonly exam: Exam;
-  readonly placed: Placed | null;
-}
-
-export interface Published {
-  exam(id: string): Promise<FoundExam | null>;
-  /** Returns the kept exchanges as JSON, exactly as hashed, or null while there are none. */
-  evidence(id: string): Promise<string | null>;
-  verification(site: Site): Promise<SellerVerification>;
-  /** Returns the same record, signed for verification elsewhere. */
-  credential(site: Site): Promise<Signed<ReturnType<typeof sellerCredential>>>;
-  payee(wallet: Address): Promise<ReturnType<typeof payeeExams>>;
-}
-
-export function createPublished({ store, reader, signer, baseUrl, now }: PublishedParts): Published {
+export function createPublished({ store, reader, signer, baseUrl, now }: PublishedParts) {
   const verification = async (site: Site, at: Date) =>
     sellerVerification({ site, exams: await reader.ofSite(site, at) }, baseUrl, at);
   return {
-    async exam(id) {
+    /** Returns an exam, placed among its origin's other exams if it is published. */
+    async exam(id: string): Promise<{ readonly exam: Exam; readonly placed: Placed | null } | null> {
       const exam = isExamId(id) ? await store.get(id) : null;
       if (exam === null) return null;
       const { order, result } = exam;
@@ -60,19 +39,23 @@ export function createPublished({ store, reader, signer, baseUrl, now }: Publish
       const at = now();
       return { exam, placed: placed({ ...exam, result }, await reader.ofSite(siteOf(order), at), at) };
     },
-    evidence: (id) => (isExamId(id) ? store.evidence(id) : Promise.resolve(null)),
-    verification: (site) => verification(site, now()),
-    async credential(site) {
+    /** Returns the kept exchanges as JSON, exactly as hashed, or null while there are none. */
+    evidence: (id: string) => (isExamId(id) ? store.evidence(id) : Promise.resolve(null)),
+    verification: (site: Site) => verification(site, now()),
+    /** Returns the same record, signed for verification elsewhere. */
+    async credential(site: Site) {
       const at = now();
       const url = `${baseUrl}/credential?${siteQuery(site)}`;
       return signer.sign(sellerCredential(await verification(site, at), signer.issuer, url), at);
     },
-    async payee(wallet) {
+    async payee(wallet: Address) {
       const at = now();
       return payeeExams(wallet, await reader.ofPayee(wallet, at), { baseUrl, now: at });
     },
   };
 }
+
+export type Published = ReturnType<typeof createPublished>;
 
 /** An exam too old to be in `exams` has been superseded or has expired. */
 function placed(exam: EndedExam, exams: readonly EndedExam[], at: Date): Placed {
@@ -101,7 +84,11 @@ export type ExamCorrected =
  * Records, once and publicly, that the examiner was wrong about a published exam, and why. The result is not changed
  * and no longer counts. A seller that disagrees, or has fixed a fault, buys a new exam.
  */
-export async function correctExam(store: CorrectionStore, id: string, reason: string): Promise<ExamCorrected> {
+export async function correctExam(
+  store: Pick<ExamStore, "get"> & ReturnType<typeof createCorrections>,
+  id: string,
+  reason: string,
+): Promise<ExamCorrected> {
   const exam = await store.get(id);
   if (exam === null) return { refused: "unknown" };
   const { result, correction } = exam;
@@ -147,7 +134,10 @@ export function sellerAddresses(parts: SellerAddressParts): SharedAddresses {
   };
 }
 
-async function certificate({ exam, placed }: FoundExam, parts: SellerAddressParts): Promise<SharedRecord> {
+async function certificate(
+  { exam, placed }: { readonly exam: Exam; readonly placed: Placed | null },
+  parts: SellerAddressParts,
+): Promise<SharedRecord> {
   const { sellers, publicLog, baseUrl } = parts;
   const { id } = exam.order;
   const [text, places] = await Promise.all([

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { bytes, named } from "../../platform/db/connection.ts";
 import type { Address } from "../../platform/wallet.ts";
 import { ENDED, type ExamColumns, parseEnded } from "../exam-store.ts";
-import type { EndedExam, Exam, Site } from "../record.ts";
+import type { EndedExam, Site } from "../record.ts";
 
 /** Selects exams that have not been withdrawn or reversed. */
 export const STANDS = `NOT EXISTS (SELECT FROM seller_exam_correction c WHERE c.exam = r.exam)
@@ -32,18 +32,24 @@ const CORRECT = "INSERT INTO seller_exam_correction (exam, reason) VALUES ($1, $
 const NAMED = `${ENDED} AND r.exam = ANY($1)`;
 
 /** Creates the reader of published exams, by site and by payee. */
-export function createPublishedExamReader(pool: pg.Pool): PublishedExamReader {
+export function createPublishedExamReader(pool: pg.Pool) {
   const read = async (text: string, values: readonly unknown[]): Promise<readonly EndedExam[]> =>
     (await pool.query<ExamColumns>(named(text, values))).rows.map(parseEnded);
   return {
-    ofSite: ({ origin, prefix }, now) => read(OF_SITE, [origin, now, prefix]),
-    ofPayee: (payTo, now) => read(OF_PAYEE, [bytes(payTo), now]),
+    /**
+     * Returns the newest 100 exams of a site, and every fresh one. They include exams of a wider site of the same origin
+     * if the URL they examined is in this one, so that a seller cannot escape a FAIL with a narrower site.
+     */
+    ofSite: ({ origin, prefix }: Site, now: Date) => read(OF_SITE, [origin, now, prefix]),
+    /** Returns the newest 100 exams that this address bought and was paid in, and every fresh one. */
+    ofPayee: (payTo: Address, now: Date) => read(OF_PAYEE, [bytes(payTo), now]),
   };
 }
 
 /** Creates the store of corrections. */
-export const createCorrections = (pool: pg.Pool): Pick<CorrectionStore, "correct"> => ({
-  async correct(id, reason) {
+export const createCorrections = (pool: pg.Pool) => ({
+  /** @returns whether it was added. The first correction is final */
+  async correct(id: string, reason: string): Promise<boolean> {
     const { rowCount } = await pool.query(named(CORRECT, [id, reason]));
     return rowCount === 1;
   },
@@ -59,22 +65,4 @@ export const readEndedExams = async (
 export interface PublishedExams {
   readonly site: Site;
   readonly exams: readonly EndedExam[];
-}
-
-/** Reads published exams. */
-export interface PublishedExamReader {
-  /**
-   * Returns the newest 100 exams of a site, and every fresh one. They include exams of a wider site of the same origin
-   * if the URL they examined is in this one, so that a seller cannot escape a FAIL with a narrower site.
-   */
-  ofSite(site: Site, now: Date): Promise<readonly EndedExam[]>;
-  /** Returns the newest 100 exams that this address bought and was paid in, and every fresh one. */
-  ofPayee(payTo: Address, now: Date): Promise<readonly EndedExam[]>;
-}
-
-/** The part of the store that a correction needs. */
-export interface CorrectionStore {
-  get(id: string): Promise<Exam | null>;
-  /** @returns whether it was added. The first correction is final */
-  correct(id: string, reason: string): Promise<boolean>;
 }

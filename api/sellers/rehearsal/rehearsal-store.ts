@@ -16,17 +16,6 @@ const GET = `SELECT id, request, result, taken_at <= now() - ${ABANDONED} AS is_
 const OPEN = `SELECT coalesce(sum((request->>'amount')::numeric), 0)::text AS amount, count(*)::int AS count
   FROM seller_rehearsal WHERE result IS NULL AND (taken_at IS NULL OR taken_at > now() - ${ABANDONED})`;
 
-export interface RehearsalStore {
-  /** Returns the write that adds an order. */
-  adding(id: string, origin: string, order: RehearsalOrder): Statement;
-  get(id: string): Promise<Rehearsal | null>;
-  /** Starts and returns the next rehearsal that is due, or null. */
-  take(): Promise<Omit<Rehearsal, "result"> | null>;
-  complete(id: string, result: RehearsalResult): Promise<void>;
-  /** Returns how many rehearsals wait or run, and the sum of their sellers' prices in atomic units. */
-  open(): Promise<{ readonly count: number; readonly amount: bigint }>;
-}
-
 interface Row {
   readonly id: string;
   readonly request: RehearsalOrder;
@@ -34,12 +23,13 @@ interface Row {
   readonly is_abandoned: boolean | null;
 }
 
-export const createRehearsalStore = (pool: pg.Pool): RehearsalStore => ({
-  adding: (id, origin, order) => ({
+export const createRehearsalStore = (pool: pg.Pool) => ({
+  /** Returns the write that adds an order. */
+  adding: (id: string, origin: string, order: RehearsalOrder): Statement => ({
     text: "INSERT INTO seller_rehearsal (id, origin, request) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
     values: [id, origin, JSON.stringify(order)],
   }),
-  async get(id) {
+  async get(id: string): Promise<Rehearsal | null> {
     const { rows } = await pool.query<Row>(named(GET, [id]));
     const [row] = rows;
     if (row === undefined || !isExamId(id)) return null;
@@ -47,17 +37,21 @@ export const createRehearsalStore = (pool: pg.Pool): RehearsalStore => ({
     if (result !== null) return { id, order, result: JSON.parse(result) };
     return { id, order, result: isAbandoned === true ? INTERRUPTED("The rehearsal broke off on our side.") : null };
   },
-  async take() {
+  /** Starts and returns the next rehearsal that is due, or null. */
+  async take(): Promise<Omit<Rehearsal, "result"> | null> {
     const { rows } = await pool.query<Pick<Row, "id" | "request">>(named(TAKE, []));
     const [row] = rows;
     return row === undefined ? null : { id: row.id, order: row.request };
   },
-  async complete(id, result) {
+  async complete(id: string, result: RehearsalResult): Promise<void> {
     await pool.query(named("UPDATE seller_rehearsal SET result = $2 WHERE id = $1", [id, JSON.stringify(result)]));
   },
-  async open() {
+  /** Returns how many rehearsals wait or run, and the sum of their sellers' prices in atomic units. */
+  async open(): Promise<{ readonly count: number; readonly amount: bigint }> {
     const { rows } = await pool.query<{ amount: string; count: number }>(named(OPEN, []));
     const [{ amount, count } = { amount: "0", count: 0 }] = rows;
     return { count, amount: BigInt(amount) };
   },
 });
+
+export type RehearsalStore = ReturnType<typeof createRehearsalStore>;
