@@ -1,9 +1,11 @@
 import PQueue from "p-queue";
+import type { Authorization } from "../../packages/escrow/src/authorization.ts";
 import { type ExamReport, examine } from "../../packages/seller-check/src/exam/examine.ts";
 import { ExaminersFault } from "../../packages/seller-check/src/exam/examiners-fault.ts";
 import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts";
 import type { Ledger } from "../../packages/seller-check/src/exam/ledger.ts";
 import type { Payer } from "../../packages/seller-check/src/exam/payment.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
 import { isUnder } from "./consent.ts";
 import { evidenceDigest, evidenceOf, keptChecks } from "./evidence.ts";
@@ -14,29 +16,28 @@ import type { ExamWork, StoredSignature, TakenExam } from "./exam-work-store.ts"
 import { fetchConsent } from "./look.ts";
 import { examClock, type NetworkHealthParts, ours, watchNetworkHealth } from "./network-health.ts";
 import { EXAM_ASSET, EXAM_NETWORK, MOST_OPEN, MOST_RUNS, PAYMENTS_A_RUN, QUOTE_MINUTES } from "./products.ts";
-import { type ChainSettlement, type ExamOrder, VALID_DAYS } from "./record.ts";
+import { type ChainSettlement, type ExaminedRequest, type ExamOrder, VALID_DAYS } from "./record.ts";
 import { interrupted, type RefundParts, refund } from "./refund.ts";
 import type { Visitor } from "./visitor-web.ts";
 
-export interface RunnerParts {
-  readonly store: Pick<ExamStore, "complete" | "get">;
-  readonly work: ExamWork;
+/** The means by which exams and rehearsals are held. */
+export interface HoldingParts extends Omit<NetworkHealthParts, "block" | "resolves"> {
   readonly visitor: Visitor;
   readonly ledger: Ledger;
   readonly head: NetworkHealthParts["block"];
   readonly payer: Payer;
+  readonly now: () => Date;
+  readonly log: { warn(facts: object, message: string): void };
+}
+
+export interface RunnerParts extends HoldingParts {
+  readonly store: Pick<ExamStore, "complete" | "get">;
+  readonly work: ExamWork;
   readonly account: ExamAccount;
   readonly refunds: Pick<RefundParts, "send" | "finalView">;
   readonly baseUrl: string;
   /** The limit for exams in 24 hours, in atomic units. */
   readonly daily: bigint;
-  readonly now: () => Date;
-  readonly sleep: (ms: number) => Promise<void>;
-  /** Returns milliseconds from a monotonic clock. */
-  readonly elapsed: () => number;
-  /** Repeats the work at an interval in milliseconds until the returned function is called. */
-  readonly every: (ms: number, work: () => void) => () => void;
-  readonly log: { warn(facts: object, message: string): void };
 }
 
 export interface ExamRunner {
@@ -51,9 +52,9 @@ export interface ExamRunner {
 
 const HEARTBEAT_MS = 10_000;
 /** The longest that a seller may keep one run waiting, over all its answers. */
-export const SELLER_MS = 100_000;
+const SELLER_MS = 100_000;
 /** After this time, the run no longer waits for the chain. */
-export const RUN_MS = 150_000;
+const RUN_MS = 150_000;
 /** The time after a payment's expiry, by the chain's clock, from which it may be published. */
 const SHOWN_AFTER_SECONDS = 60n;
 const LONGEST_PAUSE_SECONDS = 60;
@@ -61,15 +62,25 @@ const LONGEST_PAUSE_SECONDS = 60;
 const GIVEN_UP_AFTER_MS = 30 * 60_000;
 const GIVEN_UP_AFTER_ATTEMPTS = 3;
 
-export function createExamRunner(parts: RunnerParts): ExamRunner {
+export const createExamRunner = (parts: RunnerParts): ExamRunner =>
+  createRunner(
+    () => parts.work.take(),
+    (taken) => runOne(parts, taken),
+  );
+
+/** Creates a runner of whatever `take` returns, up to this process's limit. */
+export function createRunner<Taken>(
+  take: () => Promise<Taken | null>,
+  run: (taken: Taken) => Promise<void>,
+): ExamRunner {
   const running = new PQueue();
   return {
     async runDue() {
       let begun = 0;
       while (running.pending < MOST_OPEN) {
-        const taken = await parts.work.take();
+        const taken = await take();
         if (taken === null) break;
-        void running.add(() => runOne(parts, taken));
+        void running.add(() => run(taken));
         begun += 1;
       }
       return begun;
@@ -143,16 +154,13 @@ async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal):
   if (runs >= MOST_RUNS) return interrupted({ runs, beganAt, endedAt: parts.now(), end: "broke" });
   if (!(await affordable(parts, order)))
     throw new ExaminersFault("the account that exams pay from, or the day's ceiling, is currently insufficient");
-  const clock = await examClock(parts.ledger, parts.now);
-  const endsAt = clock() + RUN_MS;
-  const health = watchNetworkHealth({ ...parts, block: parts.head, resolves: parts.visitor.resolves });
-  const transport = health.over(parts.visitor.visit(SELLER_MS, lost));
+  const holding = await beginHolding(parts, lost);
   // An earlier run that signed had consent, which has been binding since then.
-  const isNamed = runs > 0 || (await stillNamed(parts, order, transport));
-  await health.requireWorked();
+  const isNamed = runs > 0 || (await stillNamed(parts, order, holding.transport));
+  await holding.requireWorked();
   if (!isNamed) return interrupted({ runs, beganAt, endedAt: parts.now(), end: "withdrawn" });
-  const report = await hold(parts, taken, { endsAt, clock, transport });
-  await health.requireWorked();
+  const examined = { ...order, prefix: order.consent.prefix, network: EXAM_NETWORK };
+  const report = await holding.examine(examined, (authorization, cost) => parts.work.note(taken, authorization, cost));
   const isStale = beganAt.getTime() - order.orderedAt.getTime() > QUOTE_MINUTES * 60_000;
   if (runs === 0 && report.terms === null && isStale)
     return interrupted({ runs, beganAt, endedAt: parts.now(), end: "stale" });
@@ -168,29 +176,47 @@ async function affordable({ work, account, daily }: RunnerParts, { amount }: Exa
   return needed <= balance && signed + needed <= daily;
 }
 
-interface Bounds {
-  readonly clock: () => number;
-  readonly endsAt: number;
-  readonly transport: Transport;
+/** A request that is examined within its seller's quote. */
+interface Examined extends ExaminedRequest, Pick<ExamOrder, "other" | "payTo" | "amount"> {
+  /** The path prefix that the seller's file opens to the buyer. */
+  readonly prefix: string;
+  readonly network: Network;
 }
 
-async function hold(parts: RunnerParts, taken: TakenExam, { endsAt, clock, transport }: Bounds): Promise<ExamReport> {
-  const { ledger, payer, sleep, work } = parts;
-  const { order } = taken;
-  const { url, method, body, contentType, amount, payTo } = order;
-  const other = order.other === null ? null : { url: order.other, method, body };
-  const resource = { url, method, body, contentType };
-  const payable = { network: EXAM_NETWORK, asset: EXAM_ASSET, ceiling: amount, payTo };
-  const visiting = {
+/**
+ * Begins to hold an exam or a rehearsal.
+ * @throws ExaminersFault if our clock or the chain does not work
+ */
+export async function beginHolding(parts: HoldingParts, signal: AbortSignal) {
+  const { ledger, payer, sleep, visitor } = parts;
+  const clock = await examClock(ledger, parts.now);
+  const endsAt = clock() + RUN_MS;
+  const health = watchNetworkHealth({ ...parts, block: parts.head, resolves: visitor.resolves });
+  const transport = health.over(visitor.visit(SELLER_MS, signal));
+  return {
     transport,
-    ledger,
-    payer: guardedPayer(payer, order, (authorization, cost) => work.note(taken, authorization, cost)),
-    sleep,
-    now: clock,
-    endsAt,
+    requireWorked: health.requireWorked,
+    /**
+     * @param note stores an authorization and its cost before it is signed
+     * @throws ExaminersFault if our side did not work whenever the seller did not answer
+     */
+    async examine(
+      { url, method, body, contentType, other, payTo, amount, prefix, network }: Examined,
+      note: (authorization: Authorization, cost: bigint) => Promise<void>,
+    ): Promise<ExamReport> {
+      const report = await examine(
+        {
+          resource: { url, method, body, contentType },
+          payable: { network, asset: NETWORKS[network].usdc.address, ceiling: amount, payTo },
+          other: other === null ? null : { url: other, method, body },
+          isAllowed: (route) => isUnder(prefix, route),
+        },
+        { transport, ledger, payer: guardedPayer(payer, { payTo, amount }, note), sleep, now: clock, endsAt },
+      );
+      await health.requireWorked();
+      return report;
+    },
   };
-  const isAllowed = (route: string) => isUnder(order.consent.prefix, route);
-  return examine({ resource, payable, other, isAllowed }, visiting);
 }
 
 /** Returns which of a run's authorizations can no longer be submitted, by the chain's clock. */
@@ -228,13 +254,9 @@ async function stillNamed(
   return lines.some((line) => line.wallet === payer && line.prefix === prefix);
 }
 
-interface Held {
+interface Held extends Pick<NewResult, "settlements" | "runs" | "beganAt" | "endedAt"> {
   readonly report: ExamReport;
   readonly isSpent: (nonce: string) => boolean;
-  readonly settlements: readonly ChainSettlement[];
-  readonly runs: number;
-  readonly beganAt: Date;
-  readonly endedAt: Date;
 }
 
 function complete({ report, isSpent, settlements, endedAt, ...run }: Held): NewResult {
