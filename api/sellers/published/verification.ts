@@ -84,25 +84,23 @@ function noPass(all: readonly JudgedExam[], baseUrl: string) {
   const last = all.find(({ exam }) => verdictOf(exam) === "pass");
   if (last === undefined)
     return { code: "no_pass" as const, text: "No current PASS: no exam on file is a PASS.", ...NO_EVIDENCE };
-  const found = { text: `No current PASS: the last one ${statusOf(last)}.`, ...evidence(last, baseUrl) };
-  switch (last.state) {
-    case "corrected":
-      return { code: "pass_corrected" as const, ...found };
-    case "reversed":
-      return { code: "pass_reversed" as const, ...found };
+  const { exam, state } = last;
+  const found = (why: string) => ({ text: `No current PASS: the last one ${why}.`, ...evidence(last, baseUrl) });
+  switch (state) {
+    case "corrected": {
+      const at = exam.correction?.at ?? exam.result.endedAt;
+      return { code: "pass_corrected" as const, ...found(`was withdrawn on ${longDay(at)}`) };
+    }
+    case "reversed": {
+      const at = exam.reversedAt ?? exam.result.endedAt;
+      const why = `depends on a payment that was found missing from the chain on ${longDay(at)}`;
+      return { code: "pass_reversed" as const, ...found(why) };
+    }
     case "superseded":
-      return { code: "pass_superseded" as const, ...found };
+      return { code: "pass_superseded" as const, ...found("was superseded by a newer exam of the same request") };
     default:
-      return { code: "pass_expired" as const, ...found };
+      return { code: "pass_expired" as const, ...found(`expired on ${longDay(validUntil(last))}`) };
   }
-}
-
-function statusOf({ exam, state }: JudgedExam): string {
-  if (state === "corrected") return `was withdrawn on ${longDay(exam.correction?.at ?? exam.result.endedAt)}`;
-  if (state === "reversed")
-    return `depends on a payment that was found missing from the chain on ${longDay(exam.reversedAt ?? exam.result.endedAt)}`;
-  if (state === "superseded") return "was superseded by a newer exam of the same request";
-  return `expired on ${longDay(exam.result.validUntil ?? exam.result.endedAt)}`;
 }
 
 const validUntil = ({ exam }: JudgedExam): Date => exam.result.validUntil ?? exam.result.endedAt;
