@@ -153,12 +153,19 @@ export const requestKey = ({ url, method, body: sent, contentType }: ExaminedReq
     .digest();
 
 /**
- * Returns 32 hex digits derived from the authorization that bought the exam, so that a sale yields one exam, however
- * often it runs. The secret keeps others from deriving the ID from the public authorization, because an unpublished
- * exam can be found only by its ID.
+ * Returns 32 hex digits derived from the authorization that bought an exam or a rehearsal, so that a sale yields one,
+ * however often it runs. The secret keeps others from deriving the ID from the public authorization, because one that is
+ * not published can be found only by its ID.
  */
-export const examId = ({ network, asset, payer, nonce }: PaymentKey, secret: Uint8Array): string =>
-  createHmac("sha256", secret).update(`seller exam|${network}|${asset}|${payer}|${nonce}`).digest("hex").slice(0, 32);
+export const orderId = (
+  bought: "exam" | "rehearsal",
+  { network, asset, payer, nonce }: PaymentKey,
+  secret: Uint8Array,
+): string =>
+  createHmac("sha256", secret)
+    .update(`seller ${bought}|${network}|${asset}|${payer}|${nonce}`)
+    .digest("hex")
+    .slice(0, 32);
 
 /** Returns the path of an exam's record. */
 export const examPath = (id: string): string => `/exam/${id}`;

@@ -7,7 +7,7 @@ import { authorizationTypedData } from "../platform/chain/authorization.ts";
 import { openAccount } from "../platform/chain/remote-signer.ts";
 import { elapsedMs, every, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
-import { BudgetSpent, createLookupBudget } from "../platform/db/lookup-budget.ts";
+import { createLookupBudget } from "../platform/db/lookup-budget.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import { type Job, type Platform, type Slice, under } from "../platform/slice.ts";
 import { type Address, parseAddress } from "../platform/wallet.ts";
@@ -95,9 +95,7 @@ export function createExams(
   const own = [payTo, ...ownWallets, ...(payer === null ? [] : [payer.address])];
   const looking = {
     probes: createProbeStore(pool),
-    budget: createLookupBudget(pool, { client: PROBES_AN_HOUR.client, all: PROBES_AN_HOUR.all }, "exam "),
-    spentFor: (error: unknown) =>
-      error instanceof BudgetSpent ? { isClient: error.whose === "client", seconds: error.retryAfterSeconds } : null,
+    budget: createLookupBudget(pool, PROBES_AN_HOUR, "exam "),
     visitor,
     ownWallets: own.map((wallet) => wallet.toLowerCase() as Address),
     settings,

@@ -1,5 +1,6 @@
 import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts";
 import { choose, readQuotes } from "../../packages/seller-check/src/exam/terms.ts";
+import { BudgetSpent, type LookupBudget } from "../platform/db/lookup-budget.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { formatUsd } from "../platform/money.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
@@ -49,9 +50,7 @@ export interface LookParts {
   /** The network on which the seller is paid. */
   readonly network: Network;
   readonly probes: ProbeStore;
-  readonly budget: { spend(client: string): Promise<void> };
-  /** Returns the seconds until more is available if this is the budget's refusal, or null for any other error. */
-  readonly spentFor: (error: unknown) => { readonly isClient: boolean; readonly seconds: number } | null;
+  readonly budget: LookupBudget;
   readonly visitor: Visitor;
   /** The service's wallets, in lowercase. */
   readonly ownWallets: readonly Address[];
@@ -68,16 +67,17 @@ export interface Looked {
 
 const PROBE_MS = 15_000;
 
+/** The client, and the buyer's wallet, or null while unknown. */
+export interface Asking {
+  readonly client: string;
+  readonly wallet: Address | null;
+}
+
 /**
  * Reads the origin's file and requests the seller's quote on behalf of a client, unless that was done recently.
- * @param wallet the buyer, or null while unknown
  * @throws Problem if the seller may not be contacted now
  */
-export async function lookAt(
-  parts: LookParts,
-  request: ExamRequest,
-  { client, wallet }: { readonly client: string; readonly wallet: Address | null },
-): Promise<Looked> {
+export async function lookAt(parts: LookParts, request: ExamRequest, { client, wallet }: Asking): Promise<Looked> {
   const wrong = urlRefusal(request.url, parts.settings);
   if (wrong !== null) return { file: null, prospect: wrong };
   const file = await ask(parts, request, { client, wallet });
@@ -85,23 +85,19 @@ export async function lookAt(
 }
 
 /** If no line covers the order, the seller is contacted again, because the line may have been added since. */
-async function ask(
-  parts: LookParts,
-  request: ExamRequest,
-  { client, wallet }: { readonly client: string; readonly wallet: Address | null },
-): Promise<ProbeResult> {
+async function ask(parts: LookParts, request: ExamRequest, { client, wallet }: Asking): Promise<ProbeResult> {
   const key = requestKey(request, parts.network);
   const known = await parts.probes.fresh(key);
   if (known !== null && known.quote !== null && covering(parts, request, { found: known, wallet }) !== null)
     return known;
   const { origin } = new URL(request.url);
   await parts.budget.spend(client).catch((error: unknown) => {
-    const spent = parts.spentFor(error);
-    if (spent === null) throw error;
-    const who = spent.isClient
-      ? "You have reached the hourly limit on quotes from sellers"
-      : "The hourly limit on quotes from sellers has been reached";
-    throw tooMany(who, spent.seconds);
+    if (!(error instanceof BudgetSpent)) throw error;
+    const who =
+      error.whose === "client"
+        ? "You have reached the hourly limit on quotes from sellers"
+        : "The hourly limit on quotes from sellers has been reached";
+    throw tooMany(who, error.retryAfterSeconds);
   });
   const begun = await parts.probes.begin(origin, key);
   if (typeof begun !== "number") {
@@ -124,23 +120,19 @@ async function probe(parts: LookParts, request: ExamRequest): Promise<ProbeResul
   const { visitor, settings, now } = parts;
   const transport = visitor.visit(PROBE_MS, new AbortController().signal);
   const { origin } = new URL(request.url);
-  const file = await fetchConsent(transport, { origin, host: new URL(settings.baseUrl).host, now: now() });
+  const file = await fetchConsent(transport, { origin, baseUrl: settings.baseUrl, now: now() });
   const isCovered = file.lines.some(({ prefix }) => isUnder(prefix, request.url));
   return { ...file, quote: isCovered ? await quote(parts, transport, request) : null };
 }
 
-interface ConsentQuestion {
-  readonly origin: string;
-  /** Our host. */
-  readonly host: string;
-  readonly now: Date;
-}
-
 /** Returns the origin's current file. A missing file has no lines. */
-export async function fetchConsent(transport: Transport, { origin, host, now }: ConsentQuestion): Promise<ConsentFile> {
+export async function fetchConsent(
+  transport: Transport,
+  { origin, baseUrl, now }: { readonly origin: string; readonly baseUrl: string; readonly now: Date },
+): Promise<ConsentFile> {
   const request = { method: "GET", url: consentUrl(origin), headers: {}, body: null };
   const answer = await transport.send(request).catch(() => null);
-  return answer?.status === 200 ? readConsent(answer.body, host, now) : { lines: [], faults: [] };
+  return answer?.status === 200 ? readConsent(answer.body, new URL(baseUrl).host, now) : { lines: [], faults: [] };
 }
 
 /** Does not distinguish a host without a public address from one that does not respond. */

@@ -8,12 +8,13 @@ import { type PaidRoute, paidRoute, type Route } from "../platform/http/route.ts
 import { walletText } from "../platform/http/schema.ts";
 import { formatUsd } from "../platform/money.ts";
 import { page, wantsHtml } from "../platform/page/page.ts";
-import { type Address, readWallet } from "../platform/wallet.ts";
+import { readWallet } from "../platform/wallet.ts";
 import { consentUrl } from "./consent.ts";
 import { EXAM_DESCRIPTION, examStatus, examTerms, orderedDocument } from "./exam-document.ts";
 import { EXAM_BODY, EXAM_REQUEST, type ExamRequest, METHODS } from "./exam-request.ts";
 import type { ExamStore } from "./exam-store.ts";
 import type { TakeFree } from "./free-exam.ts";
+import type { Asking } from "./look.ts";
 import { EXAM_NETWORK, EXAM_PRICE } from "./products.ts";
 import { isExamId } from "./record.ts";
 import { EXAM_STATUS, EXAM_TERMS, examId, ORDERED } from "./schemas.ts";
@@ -28,29 +29,6 @@ const BODY = z.strictObject({
 });
 
 const EXPECTED = 'The body must be JSON like {"token": "…"}, with 32 hex digits.';
-
-export interface FreeExamRouteParts {
-  readonly exams: { readonly takeFree: TakeFree };
-  readonly peers: Clients;
-}
-
-/** The route where the seller takes the free exam granted with a correction. */
-const freeExamRoute = (parts: FreeExamRouteParts): Route => ({
-  method: "POST",
-  path: "/exam/:id/again",
-  summary: "Takes the free exam that the operator granted with a correction",
-  parameters: [inPath({ name: "id", description: "The corrected exam's id.", schema: examId })],
-  body: BODY,
-  output: json(ORDERED),
-  problems: ["malformed_request", "not_found", "unacceptable", "too_many_requests", "not_available"],
-  handle: (c) => again(c, parts),
-});
-
-async function again(c: Context, { exams: { takeFree }, peers }: FreeExamRouteParts): Promise<Response> {
-  const { token } = await readJson(c, BODY, EXPECTED);
-  const document = await takeFree(c.req.param("id") ?? "", token, clientOf(c, peers));
-  return c.json(document, 200, { "cache-control": "no-store" });
-}
 
 export interface ExamRouteParts {
   readonly exams: {
@@ -85,13 +63,26 @@ export const examRoutes = (parts: ExamRouteParts): readonly Route[] => [
     method: "GET",
     path: "/exam/:id",
     summary: "The status of an exam of a seller, with links to its record and its evidence",
-    parameters: [inPath({ name: "id", description: "The exam's id.", schema: z.string().regex(/^[0-9a-f]{32}$/) })],
+    parameters: [inPath({ name: "id", description: "The exam's id.", schema: examId })],
     output: json(EXAM_STATUS),
     others: { 303: {} },
     problems: ["not_found"],
     handle: (c) => status(c, parts),
   },
-  freeExamRoute(parts),
+  {
+    method: "POST",
+    path: "/exam/:id/again",
+    summary: "Takes the free exam that the operator granted with a correction",
+    parameters: [inPath({ name: "id", description: "The corrected exam's id.", schema: examId })],
+    body: BODY,
+    output: json(ORDERED),
+    problems: ["malformed_request", "not_found", "unacceptable", "too_many_requests", "not_available"],
+    async handle(c) {
+      const { token } = await readJson(c, BODY, EXPECTED);
+      const document = await parts.exams.takeFree(c.req.param("id") ?? "", token, clientOf(c, parts.peers));
+      return c.json(document, 200, { "cache-control": "no-store" });
+    },
+  },
 ];
 
 const buyRoute = ({ exams: { intake, isForSale }, baseUrl }: ExamRouteParts): PaidRoute =>
@@ -137,11 +128,6 @@ async function terms(c: Context, { exams, baseUrl, peers }: ExamRouteParts): Pro
 }
 
 const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : "");
-
-interface Asking {
-  readonly client: string;
-  readonly wallet: Address | null;
-}
 
 async function seller(intake: ExamIntake, request: ExamRequest, asking: Asking) {
   const { file, prospect } = await intake.look(request, asking);

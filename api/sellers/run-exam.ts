@@ -250,7 +250,7 @@ async function stillNamed(
   { consent: { prefix }, origin, payment: { payer } }: ExamOrder,
   transport: Transport,
 ): Promise<boolean> {
-  const { lines } = await fetchConsent(transport, { origin, host: new URL(baseUrl).host, now: now() });
+  const { lines } = await fetchConsent(transport, { origin, baseUrl, now: now() });
   return lines.some((line) => line.wallet === payer && line.prefix === prefix);
 }
 

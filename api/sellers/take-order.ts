@@ -5,11 +5,18 @@ import type { Address } from "../platform/wallet.ts";
 import type { ExamAccount } from "./exam-account.ts";
 import { noRoom } from "./exam-account.ts";
 import { orderedDocument } from "./exam-document.ts";
-import { type ExamRequest, examId, examPath, type Refusal, requestKey, urlRefusal, worded } from "./exam-request.ts";
+import { type ExamRequest, examPath, orderId, type Refusal, requestKey, urlRefusal, worded } from "./exam-request.ts";
 import type { ExamStore } from "./exam-store.ts";
 import type { ExamWork, OpenOrder, OriginState } from "./exam-work-store.ts";
-import type { ExaminableQuote } from "./look.ts";
-import { type Looked, type LookParts, lookAt, prospectOf, suggestedLine } from "./look.ts";
+import {
+  type Asking,
+  type ExaminableQuote,
+  type Looked,
+  type LookParts,
+  lookAt,
+  prospectOf,
+  suggestedLine,
+} from "./look.ts";
 import { QUOTE_MINUTES } from "./products.ts";
 
 export interface IntakeParts extends LookParts {
@@ -21,12 +28,6 @@ export interface IntakeParts extends LookParts {
   readonly secret: Uint8Array;
   /** The limit for exams in 24 hours, in atomic units. */
   readonly daily: bigint;
-}
-
-/** The client, and the buyer's wallet, or null while unknown. */
-interface Asking {
-  readonly client: string;
-  readonly wallet: Address | null;
 }
 
 /** The payment that accompanies an order. */
@@ -126,7 +127,7 @@ function ordered({ store, secret, settings: { baseUrl } }: IntakeParts, sale: Sa
   const { url, method, body, contentType, other, settled } = input;
   if (settled === null) throw new Error("an exam was sold without an intake");
   const { origin, payTo, amount, consent } = settled;
-  const id = examId(payment, secret);
+  const id = orderId("exam", payment, secret);
   const order = {
     ...{ id, origin, url, method, body, contentType, other, payTo, amount: BigInt(amount), consent },
     ...{ payment, settlement, orderedAt: receivedAt, againOf: null },

@@ -1,10 +1,8 @@
-import { createHmac } from "node:crypto";
 import { z } from "zod";
 import type { ExamReport } from "../../../packages/seller-check/src/exam/examine.ts";
 import type { Level } from "../../../packages/seller-check/src/exam/level.ts";
 import type { CheckResult } from "../../../packages/seller-check/src/exam/vocabulary.ts";
 import { PASSING_CODE } from "../../certificates/index.ts";
-import type { PaymentKey } from "../../platform/http/route.ts";
 import { address, url } from "../../platform/http/schema.ts";
 import { formatUsd } from "../../platform/money.ts";
 import { NETWORKS, TEST_NETWORK } from "../../platform/networks.ts";
@@ -59,13 +57,6 @@ export const resultOf = ({ level, results, exchanges, spent }: ExamReport): Rehe
   exchanges: exchangesOf(evidenceOf({ exchanges, settlements: [] }, () => true)),
   spent: `${spent}`,
 });
-
-/** Derived from the payment, so that a repeated sale is the same rehearsal. The secret keeps others from finding it. */
-export const rehearsalId = ({ network, asset, payer, nonce }: PaymentKey, secret: Uint8Array): string =>
-  createHmac("sha256", secret)
-    .update(`seller rehearsal|${network}|${asset}|${payer}|${nonce}`)
-    .digest("hex")
-    .slice(0, 32);
 
 /** A complete program that passes the exam. */
 export type PassingShop = z.infer<typeof PASSING_CODE>;

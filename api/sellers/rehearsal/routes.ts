@@ -1,20 +1,19 @@
-import { z } from "zod";
 import { answered, inPath, json, jsonAnswer } from "../../platform/http/answer.ts";
 import { Problem } from "../../platform/http/errors.ts";
 import { type NotYet, type PaidRoute, paidRoute, type Route } from "../../platform/http/route.ts";
 import { NETWORKS } from "../../platform/networks.ts";
 import type { Address } from "../../platform/wallet.ts";
 import type { ExamAccount } from "../exam-account.ts";
-import { EXAM_BODY, EXAM_REQUEST } from "../exam-request.ts";
+import { EXAM_BODY, EXAM_REQUEST, orderId } from "../exam-request.ts";
 import type { ExaminableQuote, LookParts } from "../look.ts";
 import { EXAM_PRICE, MOST_OPEN, PAYMENTS_A_RUN } from "../products.ts";
+import { examId } from "../schemas.ts";
 import { admitOrder, prepareOrder } from "../take-order.ts";
 import {
   type PassingShop,
   REHEARSAL_NETWORK,
   REHEARSAL_ORDERED,
   rehearsalDocument,
-  rehearsalId,
   SELLER_REHEARSAL,
 } from "./rehearsal.ts";
 import type { RehearsalStore } from "./rehearsal-store.ts";
@@ -37,9 +36,7 @@ export const rehearsalRoutes = (parts: RehearsalRouteParts): readonly Route[] =>
     method: "GET",
     path: "/rehearsal/seller/:id",
     summary: "How a rehearsal of the seller's exam ended, with a remedy for each finding",
-    parameters: [
-      inPath({ name: "id", description: "The rehearsal's id.", schema: z.string().regex(/^[0-9a-f]{32}$/) }),
-    ],
+    parameters: [inPath({ name: "id", description: "The rehearsal's id.", schema: examId })],
     output: json(SELLER_REHEARSAL),
     problems: ["not_found"],
     async handle(c) {
@@ -84,7 +81,7 @@ const orderRoute = (parts: RehearsalRouteParts): PaidRoute =>
         const { url, method, body, contentType, other, settled } = input;
         if (settled === null) throw new Error("a rehearsal was sold without an intake");
         const { origin, payTo, amount, consent } = settled;
-        const id = rehearsalId(payment, parts.secret);
+        const id = orderId("rehearsal", payment, parts.secret);
         const order = { url, method, body, contentType, other, payTo, amount, prefix: consent.prefix };
         const location = `/rehearsal/seller/${id}`;
         const document = rehearsalDocument({ id, order, result: null }, parts);
