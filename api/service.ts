@@ -22,7 +22,7 @@ import { createPurchases } from "./purchases/index.ts";
 import { createScore } from "./score/index.ts";
 import { SCORE_PRICES } from "./score/request.ts";
 import { createExams, createSellerRecords } from "./sellers/index.ts";
-import { sellerEntries } from "./sellers/published/entries-store.ts";
+import { sellerEntries } from "./sellers/published/store.ts";
 import { createSettlementStatus } from "./settlement-status/index.ts";
 import { renderProblem } from "./site/error-page.ts";
 import { createSite, passingCode, passingShop } from "./site/index.ts";

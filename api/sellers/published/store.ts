@@ -1,8 +1,10 @@
 import type pg from "pg";
+import type { EntryReaders } from "../../log/index.ts";
 import { bytes, named } from "../../platform/db/connection.ts";
 import type { Address } from "../../platform/wallet.ts";
 import { ENDED, type ExamColumns, parseEnded } from "../exam-store.ts";
 import type { EndedExam, Site } from "../record.ts";
+import { issuedSellerCertificate } from "./document.ts";
 
 /** Selects exams that have not been withdrawn or reversed. */
 export const STANDS = `NOT EXISTS (SELECT FROM seller_exam_correction c WHERE c.exam = r.exam)
@@ -55,11 +57,26 @@ export const createCorrections = (pool: pg.Pool) => ({
   },
 });
 
-/** Returns the published exams with these IDs. */
-export const readEndedExams = async (
-  ask: (text: string, values: readonly unknown[]) => Promise<readonly ExamColumns[]>,
-  ids: readonly string[],
-): Promise<readonly EndedExam[]> => (await ask(NAMED, [ids])).map(parseEnded);
+const CORRECTIONS = "SELECT exam, reason, at FROM seller_exam_correction WHERE exam = ANY($1)";
+
+/** Reads certificates of sellers and their corrections as log entries. */
+export const sellerEntries: EntryReaders = {
+  async seller_certificate(ask, refs) {
+    const { rows } = await ask<ExamColumns>(NAMED, [refs]);
+    return new Map(
+      rows
+        .map(parseEnded)
+        .map((exam) => [
+          exam.order.id,
+          { type: "seller_certificate", members: issuedSellerCertificate(exam), issuedAt: exam.result.endedAt },
+        ]),
+    );
+  },
+  async seller_correction(ask, refs) {
+    const { rows } = await ask<{ exam: string; reason: string; at: Date }>(CORRECTIONS, [refs]);
+    return new Map(rows.map(({ exam, reason, at }) => [exam, { type: "seller_correction", reason, correctedAt: at }]));
+  },
+};
 
 /** The public exams in a site's record, newest first. */
 export interface PublishedExams {

@@ -9,7 +9,7 @@ import { createLogWriter } from "../../../api/log/write-store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createSigner } from "../../../api/platform/signing/document.ts";
 import { signingKey } from "../../../api/platform/signing/keys.ts";
-import { sellerEntries } from "../../../api/sellers/published/entries-store.ts";
+import { sellerEntries } from "../../../api/sellers/published/store.ts";
 import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
 import { verifyNote } from "../../../packages/verifier/src/tlog/note.ts";
 import { consistencyProof, verifyConsistency } from "../../../packages/verifier/src/tlog/tree.ts";
