@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import type { Answer, Exchange } from "../../packages/seller-check/src/exam/exchange.ts";
 import type { CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
 import { bareUrl, bodySha256 } from "./consent.ts";
-import type { ChainSettlement, KeptBody, KeptExchange } from "./record.ts";
+import type { KeptBody, KeptExchange } from "./published/schemas.ts";
+import type { ChainSettlement } from "./record.ts";
 
 /** The length to which a body is kept. */
 const KEPT_BYTES = 4_096;

@@ -2,7 +2,8 @@ import type pg from "pg";
 import type { CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
 import { bytes, hex, inTransaction, named, type Statement } from "../platform/db/connection.ts";
 import { NETWORKS, networkOfChain } from "../platform/networks.ts";
-import type { Consent, EndedExam, Exam, ExamOrder, ExamResult, KeptEvidence } from "./record.ts";
+import type { KeptEvidence } from "./published/schemas.ts";
+import type { Consent, EndedExam, Exam, ExamOrder, ExamResult } from "./record.ts";
 
 export interface OrderColumns {
   id: string;

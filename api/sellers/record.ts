@@ -132,48 +132,6 @@ export interface EndedExam extends Exam {
   readonly result: ExamResult;
 }
 
-/** A body as it is kept: truncated, with the size and the digest of the whole. */
-export interface KeptBody {
-  readonly bytes: number;
-  /** SHA-256 of the whole body, in hex. */
-  readonly sha256: string;
-  /** The start as text, or null if it is not text. */
-  readonly text: string | null;
-  /** The start in base64, or null if it is text. */
-  readonly base64: string | null;
-  readonly isWhole: boolean;
-}
-
-/** The evidence kept of an exam: its requests and answers, and its payments on the chain. */
-export interface KeptEvidence {
-  readonly exchanges: readonly KeptExchange[];
-  readonly settlements: readonly (Omit<ChainSettlement, "value"> & { readonly value: string })[];
-}
-
-/** One request with its answer, as kept in the evidence. */
-export interface KeptExchange {
-  /** The number by which findings refer to it. */
-  readonly number: number;
-  readonly request: {
-    readonly method: string;
-    /** Without its query. */
-    readonly url: string;
-    /** SHA-256 in hex; null without a query. */
-    readonly querySha256: string | null;
-    readonly headers: Readonly<Record<string, string>>;
-    /** SHA-256 in hex; null without a body. */
-    readonly bodySha256: string | null;
-    readonly family?: 4 | 6;
-  };
-  readonly answer: {
-    readonly status: number;
-    readonly headers: Readonly<Record<string, string>>;
-    readonly body: KeptBody;
-  } | null;
-  /** The reason there is no answer, or null if there is one. */
-  readonly failure: string | null;
-}
-
 /** Returns whether a result does not count, however new it is. */
 export const isVoid = ({ correction, reversedAt }: Exam): boolean => correction !== null || reversedAt !== null;
 

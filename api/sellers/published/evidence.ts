@@ -1,5 +1,6 @@
 import type { Hex } from "../../platform/wallet.ts";
-import type { ChainSettlement, KeptEvidence, KeptExchange } from "../record.ts";
+import type { ChainSettlement } from "../record.ts";
+import type { KeptEvidence, KeptExchange } from "./schemas.ts";
 
 /** A transaction that the seller's answers name as the settlement, whether or not it is on the chain. */
 export interface NamedTransaction {

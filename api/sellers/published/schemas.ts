@@ -18,7 +18,7 @@ import {
 import type { Signed } from "../../platform/signing/document.ts";
 import { CREDENTIAL_MEMBERS } from "../../platform/signing/schemas.ts";
 import type { WebOrigin } from "../../platform/web/target.ts";
-import { type KeptEvidence, VALID_DAYS } from "../record.ts";
+import { VALID_DAYS } from "../record.ts";
 import { CHECK_WEIGHT, CONSENT_LINE, EXAMINED_REQUEST, examId, PATH_PREFIX, REMEDY } from "../schemas.ts";
 import type { sellerRecord } from "./document.ts";
 import type { payeeExams, sellerCredential, sellerVerification } from "./verification.ts";
@@ -69,6 +69,18 @@ const CHECK = z
 
 const HEADERS = z.record(z.string(), z.string());
 
+/** A body as it is kept: its start as text or in base64, with the size and the digest of the whole. */
+const BODY = z.object({
+  bytes: count,
+  sha256: sha256Hex,
+  text: z.string().nullable(),
+  base64: z.string().nullable(),
+  isWhole: z.boolean(),
+});
+
+export type KeptBody = z.infer<typeof BODY>;
+
+/** One request with its answer, or the reason there is none. Findings refer to it by its number. */
 export const EXCHANGE = z.object({
   number: count,
   request: z.object({
@@ -83,17 +95,13 @@ export const EXCHANGE = z.object({
     .object({
       status: z.int(),
       headers: HEADERS,
-      body: z.object({
-        bytes: count,
-        sha256: sha256Hex,
-        text: z.string().nullable(),
-        base64: z.string().nullable(),
-        isWhole: z.boolean(),
-      }),
+      body: BODY,
     })
     .nullable(),
   failure: z.string().nullable(),
 });
+
+export type KeptExchange = z.infer<typeof EXCHANGE>;
 
 /** The evidence kept of an exam. */
 export const EVIDENCE = z
@@ -103,7 +111,9 @@ export const EVIDENCE = z
       description: "The payments that the examiner read from the chain at the end, regardless of the answers.",
     }),
   })
-  .meta({ id: "SellerEvidence" }) satisfies z.ZodType<KeptEvidence>;
+  .meta({ id: "SellerEvidence" });
+
+export type KeptEvidence = z.infer<typeof EVIDENCE>;
 
 /** The public record of an exam. */
 export const SELLER_RECORD = z

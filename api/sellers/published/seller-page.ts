@@ -9,11 +9,12 @@ import { counted, foreignLine, foreignLines, html, instant, longDay, type Markup
 import { codeBlock, facts, mark, renderPage } from "../../platform/page/page.ts";
 import type { Hex } from "../../platform/wallet.ts";
 import { bareUrl } from "../consent.ts";
-import { type Exam, type KeptBody, type KeptExchange, siteName, siteOf, VALID_DAYS } from "../record.ts";
+import { type Exam, siteName, siteOf, VALID_DAYS } from "../record.ts";
 import { type ExamAppearance, examAppearance, examHeadline, sellerLinkedData, uncertified } from "./appearance.ts";
 import { type Placed, SELLER_BADGE, type SellerRecordParts, sellerBadgeMarkdown } from "./document.ts";
 import { compareSettlements, type MatchedSettlements } from "./evidence.ts";
 import { verdictOf } from "./judge-exams.ts";
+import type { KeptBody, KeptExchange } from "./schemas.ts";
 import { sellerVerifyUrl } from "./verification.ts";
 
 /** The length to which a page repeats a stranger's text, in characters. All of it is in the evidence. */

@@ -10,8 +10,8 @@ import { evidenceOf, keptChecks } from "../evidence.ts";
 import { checkDocument } from "../exam-document.ts";
 import { EXAM_PRICE, RESULT_WITHIN_SECONDS } from "../products.ts";
 import { exchangesOf } from "../published/evidence.ts";
-import { EXCHANGE } from "../published/schemas.ts";
-import type { ExaminedRequest, ExamOrder, KeptExchange } from "../record.ts";
+import { EXCHANGE, type KeptExchange } from "../published/schemas.ts";
+import type { ExaminedRequest, ExamOrder } from "../record.ts";
 import { CHECK, examId, usd } from "../schemas.ts";
 
 /** The network on which rehearsals are paid for and make their payments. */

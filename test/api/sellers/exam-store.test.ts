@@ -3,8 +3,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { bytes, connect } from "../../../api/platform/db/connection.ts";
 import { createExamStore } from "../../../api/sellers/exam-store.ts";
 import { createExamWork } from "../../../api/sellers/exam-work-store.ts";
+import type { KeptExchange } from "../../../api/sellers/published/schemas.ts";
 import { createPublishedExamReader } from "../../../api/sellers/published/store.ts";
-import { type Exam, isCurrent, type KeptExchange } from "../../../api/sellers/record.ts";
+import { type Exam, isCurrent } from "../../../api/sellers/record.ts";
 import { evidenceText, sampleOrder, sampleResult, storeExam, storeOrder } from "../../support/sellers/samples.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 

@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { namedTransactions } from "../../../api/sellers/published/evidence.ts";
+import type { KeptExchange } from "../../../api/sellers/published/schemas.ts";
 import { renderSellerPage } from "../../../api/sellers/published/seller-page.ts";
 import { sellerVerification } from "../../../api/sellers/published/verification.ts";
 import { renderSellerVerification } from "../../../api/sellers/published/verification-page.ts";
-import type { EndedExam, KeptExchange } from "../../../api/sellers/record.ts";
+import type { EndedExam } from "../../../api/sellers/record.ts";
 import { sampleOrder, sampleResult } from "../../support/sellers/samples.ts";
 
 const NOW = new Date("2026-11-24T12:00:00.000Z");

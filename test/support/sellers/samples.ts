@@ -4,7 +4,8 @@ import type { Address, Hex } from "viem";
 import { bytes } from "../../../api/platform/db/connection.ts";
 import { MAIN_NETWORK, NETWORKS } from "../../../api/platform/networks.ts";
 import { createExamStore, type NewResult } from "../../../api/sellers/exam-store.ts";
-import { type ExamOrder, type KeptEvidence, type KeptExchange, VALID_DAYS } from "../../../api/sellers/record.ts";
+import type { KeptEvidence, KeptExchange } from "../../../api/sellers/published/schemas.ts";
+import { type ExamOrder, VALID_DAYS } from "../../../api/sellers/record.ts";
 import type { Signed } from "../payments/signing.ts";
 
 const random32 = () => `0x${randomBytes(32).toString("hex")}` as const;
