@@ -2,15 +2,7 @@ import { expect, test } from "vitest";
 import { correctVerdict } from "../../api/arbiter/reach-verdict.ts";
 import { connect } from "../../api/platform/db/connection.ts";
 import { buyVerdict, COMMIT, checkRun, recordParts, startArbiterScene } from "../support/arbiter/scene.ts";
-import {
-  expectFit,
-  expectPages,
-  launchBrowser,
-  linksOf,
-  openPage,
-  type Size,
-  sizes,
-} from "../support/browser/browser.ts";
+import { expectFit, launchBrowser, openPage, sizes } from "../support/browser/browser.ts";
 import { eventually } from "../support/eventually.ts";
 import { forFile } from "../support/for-file.ts";
 import { newPayer } from "../support/payments/signing.ts";
@@ -68,14 +60,13 @@ const { search } = (await (await fetch(`${scene.service.url}${pages["log-search"
 };
 pages["log-entry"] = new URL(search.found[0]?.entry_url ?? "").pathname;
 
-const open = (size: Size) => openPage(browser, { size, baseURL: scene.service.url });
-
-test.concurrent.for(sizes)("The arbiter's pages fit a %s, are accessible in light and dark, and log no error", (size) =>
-  expectFit(browser, pages, { size, baseURL: scene.service.url }),
+test.concurrent.for(sizes)(
+  "The arbiter's pages fit a %s, are accessible in light and dark, and have no error and no dead link",
+  (size) => expectFit(browser, pages, { size, baseURL: scene.service.url }),
 );
 
 test("A verdict's page shows the decision, its reasons, and a later correction", async () => {
-  const { page } = await open("desk");
+  const { page } = await openPage(browser, { size: "desk", baseURL: scene.service.url });
   const visit = async (name: string) => {
     await page.goto(pages[name] ?? "");
     return [await page.locator("h1").textContent(), (await page.locator("main").textContent()) ?? ""] as const;
@@ -95,21 +86,4 @@ test("A verdict's page shows the decision, its reasons, and a later correction",
   await page.waitForURL(`**${pages["verdict-correction"]}`);
   expect(await page.locator("main").textContent()).toMatch(/Supersedes [0-9a-f]{32}.*It was w+/s);
   await page.context().close();
-});
-
-test("The home page links to the arbiter", async () => {
-  const { page } = await open("phone");
-  await page.goto("/");
-  await page.getByRole("link", { name: "Arbiter" }).first().click();
-  expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Was it delivered?");
-  expect(await page.locator("nav [aria-current]").textContent()).toBe("Arbiter");
-  await page.context().close();
-});
-
-test("Every link on the arbiter's pages leads to a page", async () => {
-  const baseURL = scene.service.url;
-  const { own, foreign } = await linksOf(browser, pages, { baseURL });
-  expect([...foreign].filter((url) => !url.startsWith("https://c2sp.org/"))).toEqual([]);
-  expect(own.size).toBeGreaterThan(15);
-  await expectPages(baseURL, own);
 });

@@ -1,15 +1,6 @@
 import { expect, test } from "vitest";
 import { boardSeeder, type Seed } from "../support/board.ts";
-import {
-  expectFit,
-  expectFitting,
-  expectPages,
-  launchBrowser,
-  linksOf,
-  openPage,
-  type Size,
-  sizes,
-} from "../support/browser/browser.ts";
+import { expectFit, expectFitting, launchBrowser, openPage, type Size, sizes } from "../support/browser/browser.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { forFile } from "../support/for-file.ts";
 import { startService } from "../support/service/service.ts";
@@ -57,15 +48,18 @@ PAGES["board-last"] = String((first as { next: unknown }).next);
 
 const open = (size: Size, baseURL = service.url) => openPage(browser, { size, baseURL });
 
-test.concurrent.for(sizes)("On a %s, board and statistics are accessible, fit, and log no error", async (size) => {
-  await expectFit(browser, PAGES, { size, baseURL: service.url });
-  const { page, troubles } = await open(size);
-  await page.goto("/stats");
-  await page.getByText("The same figures as a table").click();
-  await expectFitting(page, "stats-table", size);
-  expect(troubles).toEqual([]);
-  await page.context().close();
-});
+test.concurrent.for(sizes)(
+  "On a %s, board and statistics are accessible, fit, and have no error and no dead link",
+  async (size) => {
+    await expectFit(browser, PAGES, { size, baseURL: service.url });
+    const { page, troubles } = await open(size);
+    await page.goto("/stats");
+    await page.getByText("The same figures as a table").click();
+    await expectFitting(page, "stats-table", size);
+    expect(troubles).toEqual([]);
+    await page.context().close();
+  },
+);
 
 test("Board and statistics state that there are no certificates", async () => {
   const { page, troubles } = await open("phone", empty.url);
@@ -144,11 +138,4 @@ test("A reader pages through the board, sees every badge, and returns to the new
       .toBeGreaterThan(100);
   }
   await page.context().close();
-});
-
-test("Every link on both pages leads to a page", async () => {
-  const links = "main a[href], link[rel=alternate], link[rel=canonical]";
-  const { own } = await linksOf(browser, PAGES, { baseURL: service.url, links });
-  expect(own.size).toBeGreaterThan(40);
-  await expectPages(service.url, own);
 });

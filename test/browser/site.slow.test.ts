@@ -21,7 +21,7 @@ const open = (size: Size, javaScriptEnabled = true) =>
   openPage(browser, { size, baseURL: service.url, javaScriptEnabled });
 
 test.concurrent.for(sizes)(
-  "Every page for readers fits a %s, has no axe findings, and logs no error",
+  "Every page for readers fits a %s, has no axe findings, no error, and no dead link",
   { timeout: 180_000 },
   (size) => expectFit(browser, PICTURES, { size, baseURL: service.url }),
 );

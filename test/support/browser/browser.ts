@@ -94,11 +94,11 @@ export const widerThanScreen = (page: Page) =>
   page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 
 const SCREENSHOTS = fileURLToPath(new URL("../../browser/screenshots/", import.meta.url));
-export const SIZES = { phone: { width: 360, height: 780 }, desk: { width: 1280, height: 800 } } as const;
+const SIZES = { phone: { width: 360, height: 780 }, desk: { width: 1280, height: 800 } } as const;
 export type Size = keyof typeof SIZES;
 export const sizes = ["phone", "desk"] as const satisfies readonly Size[];
 
-export interface Visit {
+interface Visit {
   readonly page: Page;
   /** Errors and warnings of the page and its scripts. */
   readonly troubles: readonly string[];
@@ -134,48 +134,35 @@ export async function expectFitting(page: Page, name: string, size: Size): Promi
   }
 }
 
-/** Expects every page to fit the screen, to pass axe in light and dark mode, and to log no error. */
+/** Expects every page to fit the screen, to pass axe in light and dark mode, to log no error, and to have no dead link. */
 export async function expectFit(
   browser: Browser,
   pages: Readonly<Record<string, string>>,
   { size, baseURL }: { readonly size: Size; readonly baseURL: string },
 ): Promise<void> {
   const { page, troubles } = await openPage(browser, { size, baseURL });
+  const links = new Set<string>();
   for (const [name, path] of Object.entries(pages)) {
     await page.goto(path);
     await expectFitting(page, name, size);
+    for (const link of (await page.evaluate(
+      "[...document.querySelectorAll('[href]')].map((one) => one.href)",
+    )) as string[])
+      if (link.startsWith(`${baseURL}/`)) links.add(link);
   }
   expect(troubles).toEqual([]);
   await page.context().close();
+  // Links do not depend on the size.
+  if (size === "desk") await expectPages(links);
 }
 
-/** The targets of the pages' links: paths of the service itself, and other URLs separately. */
-export async function linksOf(
-  browser: Browser,
-  pages: Readonly<Record<string, string>>,
-  { baseURL, links = "a[href], link[href]" }: { readonly baseURL: string; readonly links?: string },
-): Promise<{ readonly own: ReadonlySet<string>; readonly foreign: ReadonlySet<string> }> {
-  const { page } = await openPage(browser, { size: "desk", baseURL });
-  const [own, foreign] = [new Set<string>(), new Set<string>()];
-  for (const path of Object.values(pages)) {
-    await page.goto(path);
-    for (const link of await page.locator(links).all()) {
-      const url = new URL((await link.getAttribute("href")) ?? "", page.url());
-      if (url.origin === baseURL) own.add(`${url.pathname}${url.search}${url.hash}`);
-      else if (url.protocol !== "data:") foreign.add(url.href);
-    }
-  }
-  await page.context().close();
-  return { own, foreign };
-}
-
-/** Expects that each path has a page with the anchor that it names. */
-export async function expectPages(baseURL: string, paths: Iterable<string>): Promise<void> {
-  for (const path of paths) {
-    const answer = await fetch(`${baseURL}${path}`, { headers: { accept: "text/html" } });
+/** Expects that each URL has a page with the anchor that it names. */
+async function expectPages(urls: Iterable<string>): Promise<void> {
+  for (const url of urls) {
+    const answer = await fetch(url, { headers: { accept: "text/html" } });
     const text = await answer.text();
-    expect(answer.status, path).toBe(200);
-    const [, anchor] = path.split("#");
-    if (anchor !== undefined) expect(text, path).toContain(`id="${anchor}"`);
+    expect(answer.status, url).toBe(200);
+    const [, anchor] = url.split("#");
+    if (anchor !== undefined) expect(text, url).toContain(`id="${anchor}"`);
   }
 }
