@@ -129,9 +129,6 @@ async function baited(id: string): Promise<void> {
   expect(output).toMatch(PASSED);
 }
 
-const eachBaited = (idOf: (product: string) => string) =>
-  Object.fromEntries(BAITED_PRODUCTS.map(idOf).map((id) => [id, () => baited(id)]));
-
 async function retried(id: string): Promise<void> {
   const payer = await newPayer();
   const running = ran(id, payer);
@@ -209,39 +206,82 @@ async function checked(url: string): Promise<string> {
 
 const UNTESTED = /^valid, not verified: never tested\n/m;
 
-/** The programs, keyed by the blocks that each run covers. */
-const NODE_RUNS: Readonly<Record<string, () => Promise<void>>> = {
-  "see-terms": async () => {
-    expect(await inShell(await newFolder(), block("see-terms"))).toMatch(/^HTTP\/1.1 402 .*payment-required: /is);
+/** What is printed in each language. Code blocks in Python have the suffix `-py`. */
+const LANGUAGES = {
+  "": {
+    members: (name: string) => `${name}: `,
+    settled: /^(settled|pending) (true|false) (0x[0-9a-f]{64}|undefined)\n\w/m,
   },
-  pay: async () => {
-    const output = await ran("pay", await newPayer());
-    expect(output).toContain(`cert_url: '${service.url}/cert/`);
-    expect(output).toContain("verdict: 'pass'");
+  "-py": {
+    members: (name: string) => `'${name}': `,
+    settled: /^(settled|pending) (True|False) (0x[0-9a-f]{64}|None)\n\w/m,
   },
-  ...eachBaited((product) => `${product}-test`),
-  "retry-test": () => retried("retry-test"),
-  settled: async () => {
-    expect(await ran("settled", await newPayer())).toMatch(
-      /^(settled|pending) (true|false) (0x[0-9a-f]{64}|undefined)\n\w/m,
-    );
-  },
-  purchases: async () => {
-    const payer = await newPayer();
-    await ran("pay", payer);
-    const output = await ran("purchases", payer);
-    expect(output).toMatch(/\/test\/basic 0\.25 USDC 0x[0-9a-f]{64}\n/);
-    expect(output).toContain("verdict: 'pass'");
-  },
+} as const;
+
+type Suffix = keyof typeof LANGUAGES;
+type Runs = Readonly<Record<string, () => Promise<void>>>;
+
+/** The programs that the documentation has in both languages, keyed by the blocks that each run covers. */
+function runsIn(suffix: Suffix): Runs {
+  const { members, settled } = LANGUAGES[suffix];
+  const passed = `${members("verdict")}'pass'`;
+  const runs: Runs = {
+    pay: async () => {
+      const output = await ran(`pay${suffix}`, await newPayer());
+      expect(output).toContain(`${members("cert_url")}'${service.url}/cert/`);
+      expect(output).toContain(passed);
+    },
+    ...Object.fromEntries(
+      BAITED_PRODUCTS.map((product) => [`${product}-test`, () => baited(`${product}-test${suffix}`)]),
+    ),
+    "retry-test": () => retried(`retry-test${suffix}`),
+    settled: async () => expect(await ran(`settled${suffix}`, await newPayer())).toMatch(settled),
+    purchases: async () => {
+      const payer = await newPayer();
+      await ran(`pay${suffix}`, payer);
+      const output = await ran(`purchases${suffix}`, payer);
+      expect(output).toMatch(/\/test\/basic 0\.25 USDC 0x[0-9a-f]{64}\n/);
+      expect(output).toContain(passed);
+    },
+    "check-credential": async () =>
+      expect(await inShell(await newFolder(), block(`check-credential${suffix}`))).toMatch(UNTESTED),
+    check: async () => expect(await ran(`check${suffix}`)).toContain("not verified: never tested"),
+    exam: () => examined(`exam${suffix}`),
+    "verdict check-verdict": async () => {
+      expect(await ran(`verdict${suffix}`, await newPayer())).toMatch(/^release\n$/m);
+      expect(await inFolderOf(`verdict${suffix}`, block(`check-verdict${suffix}`))).toMatch(/^valid\n/m);
+      const { home } = await folderFor(block(`verdict${suffix}-run`));
+      const { verdict_url: page } = JSON.parse(await readFile(join(home, "verdict.json"), "utf8"));
+      expect(await inShell(await newFolder(), (await codeOn(page)).block("verify"))).toMatch(/^valid\n/m);
+    },
+  };
+  return Object.fromEntries(Object.entries(runs).map(([ids, run]) => [ids.replaceAll(/(?=$| )/g, suffix), run]));
+}
+
+/** Checks a certificate's proof in a folder with the log's policy. */
+async function logged(id: "log-check" | "log-check-py"): Promise<Reader> {
+  const reader = await newFolder();
+  const certificate = await certified();
+  await inShell(reader, block("log-policy"));
+  const { text, ...rest } = block(id);
+  const check = { ...rest, text: text.replaceAll("0123456789abcdef", certificate) };
+  expect(await inShell(reader, check)).toMatch(/in the log|entry \d+/i);
+  return reader;
+}
+
+/** Installs packages as printed, and returns the output of a command in that folder. */
+async function afterInstalling(id: string, text: string): Promise<string> {
+  const reader = await newFolder();
+  await inShell(reader, block(id));
+  return inShell(reader, { ...block(id), text });
+}
+
+const NODE_RUNS: Runs = {
+  ...runsIn(""),
+  "see-terms": () => asksForTerms(block("see-terms")),
   "verify-wallet": async () => {
     const output = JSON.parse(await inShell(await newFolder(), block("verify-wallet")));
     expect(output).toMatchObject({ verified: false });
-  },
-  "check-credential": async () => {
-    expect(await inShell(await newFolder(), block("check-credential"))).toMatch(UNTESTED);
-  },
-  check: async () => {
-    expect(await ran("check")).toContain("not verified: never tested");
   },
   "shop buyer": () => sold("shop", "buyer", RELEASED),
   "shop-express": () => sold("shop-express", "buyer", RELEASED),
@@ -264,7 +304,6 @@ const NODE_RUNS: Readonly<Record<string, () => Promise<void>>> = {
   "seller-check": async () => {
     expect(await checked(`${sellers.local.url}/haiku`)).toMatch(/^Level full\./m);
   },
-  exam: () => examined("exam"),
   scores: async () => {
     expect((await scored("scores")).match(/^recomputed on this machine: same$/gm)).toHaveLength(2);
   },
@@ -281,69 +320,23 @@ const NODE_RUNS: Readonly<Record<string, () => Promise<void>>> = {
     expect(errors).toEqual([]);
   },
   "log-policy log-check log-follow": async () => {
-    const reader = await newFolder();
-    const id = await certified();
-    await inShell(reader, block("log-policy"));
-    const { text, ...rest } = block("log-check");
-    const check = { ...rest, text: text.replaceAll("0123456789abcdef", id) };
-    expect(await inShell(reader, check)).toMatch(/in the log|entry \d+/i);
-    expect(await inShell(reader, block("log-follow"))).toMatch(/\d/);
+    expect(await inShell(await logged("log-check"), block("log-follow"))).toMatch(/\d/);
   },
   "install-packages": async () => {
-    const reader = await newFolder();
-    await inShell(reader, block("install-packages"));
-    const program = { ...block("install-packages"), text: "npx --no-install agent-payment-trust-mcp --help 2>&1" };
-    expect(await inShell(reader, program)).toMatch(/^The tools of an Agent Payment Trust Service/);
+    const help = "npx --no-install agent-payment-trust-mcp --help 2>&1";
+    expect(await afterInstalling("install-packages", help)).toMatch(/^The tools of an Agent Payment Trust Service/);
   },
 };
 
-const PYTHON_RUNS: typeof NODE_RUNS = {
-  "pay-py": async () => {
-    const output = await ran("pay-py", await newPayer());
-    expect(output).toContain(`'cert_url': '${service.url}/cert/`);
-    expect(output).toContain("'verdict': 'pass'");
-  },
-  ...eachBaited((product) => `${product}-test-py`),
-  "retry-test-py": () => retried("retry-test-py"),
-  "settled-py": async () => {
-    expect(await ran("settled-py", await newPayer())).toMatch(
-      /^(settled|pending) (True|False) (0x[0-9a-f]{64}|None)\n\w/m,
-    );
-  },
-  "purchases-py": async () => {
-    const payer = await newPayer();
-    await ran("pay-py", payer);
-    const output = await ran("purchases-py", payer);
-    expect(output).toMatch(/\/test\/basic 0\.25 USDC 0x[0-9a-f]{64}\n/);
-    expect(output).toContain("'verdict': 'pass'");
-  },
-  "check-credential-py": async () => {
-    expect(await inShell(await newFolder(), block("check-credential-py"))).toMatch(UNTESTED);
-  },
-  "check-py": async () => {
-    expect(await ran("check-py")).toContain("not verified: never tested");
-  },
+const PYTHON_RUNS: Runs = {
+  ...runsIn("-py"),
   "shop-py buyer-py": () => sold("shop-py", "buyer-py", RELEASED_PY),
   "shop-flask": () => sold("shop-flask", "buyer-py", RELEASED_PY),
-  "exam-py": () => examined("exam-py"),
   "scores-py": () => scored("scores-py").then(() => undefined),
-  "verdict-py check-verdict-py": async () => {
-    expect(await ran("verdict-py", await newPayer())).toMatch(/^release\n$/m);
-    expect(await inFolderOf("verdict-py", block("check-verdict-py"))).toMatch(/^valid\n/m);
-  },
-  "log-check-py": async () => {
-    const reader = await newFolder();
-    const id = await certified();
-    await inShell(reader, block("log-policy"));
-    const { text, ...rest } = block("log-check-py");
-    const check = { ...rest, text: text.replaceAll("0123456789abcdef", id) };
-    expect(await inShell(reader, check)).toMatch(/in the log|entry \d+/i);
-  },
+  "log-check-py": () => logged("log-check-py").then(() => undefined),
   "install-wheel": async () => {
-    const reader = await newFolder();
-    await inShell(reader, block("install-wheel"));
-    const program = { ...block("install-wheel"), text: ". .venv/bin/activate && agent-payment-trust --help" };
-    expect(await inShell(reader, program)).toMatch(/credential/);
+    const help = ". .venv/bin/activate && agent-payment-trust --help";
+    expect(await afterInstalling("install-wheel", help)).toMatch(/credential/);
   },
 };
 
