@@ -18,6 +18,7 @@ import { json, type Output } from "../platform/http/answer.ts";
 import { PROBLEMS, problemBody, problemOf } from "../platform/http/errors.ts";
 import { readBody } from "../platform/http/request.ts";
 import { type FreeRoute, type Listed, mountPath, type Route } from "../platform/http/route.ts";
+import { once } from "../platform/memo.ts";
 import type { FlattenedJws } from "../platform/signing/jws.ts";
 import type { Address } from "../platform/wallet.ts";
 import { agentCard, registration } from "./agent-card.ts";
@@ -53,10 +54,10 @@ const PLAIN: Output = { "text/plain": null };
 export function documentRoutes(parts: DocumentRouteParts): readonly Route[] {
   const { routes, baseUrl, securityContact: contact, now } = parts;
   const lastUpdated = now();
-  const card = once(() => agentCard({ ...parts, routes: routes(), version: VERSION }));
-  const file = once(() => registration(baseUrl));
-  const openApi = once(() => openApiDocument({ routes: routes(), baseUrl, version: VERSION, contact }));
-  const listing = once(() => manifest({ ...parts, routes: routes(), lastUpdated }));
+  const card = written(() => agentCard({ ...parts, routes: routes(), version: VERSION }));
+  const file = written(() => registration(baseUrl));
+  const openApi = written(() => openApiDocument({ routes: routes(), baseUrl, version: VERSION, contact }));
+  const listing = written(() => manifest({ ...parts, routes: routes(), lastUpdated }));
   const llms = once(() => llmsTxt({ routes: routes(), baseUrl }));
   const llmsFull = once(() => llmsFullTxt({ routes: routes(), baseUrl }));
   const security = () => securityTxt({ contact, baseUrl, now: now() });
@@ -84,17 +85,8 @@ export function documentRoutes(parts: DocumentRouteParts): readonly Route[] {
 }
 
 /** Writes a document once, on its first request, when the table is complete. */
-function once(make: () => string | object | Promise<object>): () => Promise<string> {
-  let text: Promise<string> | null = null;
-  const write = async (): Promise<string> => {
-    const made = await make();
-    return typeof made === "string" ? made : JSON.stringify(made);
-  };
-  return () => {
-    text ??= write();
-    return text;
-  };
-}
+const written = (make: () => object | Promise<object>): (() => Promise<string>) =>
+  once(async () => JSON.stringify(await make()));
 
 const EITHER_FORM = "application/json, text/event-stream";
 
@@ -119,7 +111,7 @@ export interface McpRouteParts {
 
 /** The free tools for agents, over MCP's streamable HTTP without sessions. They read routes of the same table. */
 export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): Route {
-  let serviceFor: InProcess | null = null;
+  const serviceFor = once(() => inProcess(routes(), parts));
   return {
     method: "POST",
     path: "/mcp",
@@ -128,9 +120,8 @@ export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): 
     output: json(MESSAGE),
     others: { 202: {}, 400: REFUSAL, 406: REFUSAL, 415: REFUSAL },
     async handle(c) {
-      serviceFor ??= inProcess(routes(), parts);
       const handler = freeHandler({
-        service: serviceFor(c.env),
+        service: serviceFor()(c.env),
         verifier: { parseKeySet, verifyDocument, replayScores, parsePolicy, checkListed, claimsOf, standingOf },
         logPolicy: null,
         askLeftOut: null,

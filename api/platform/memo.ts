@@ -13,3 +13,12 @@ export function memoize<Value extends object | string>(
   });
   return (key, make) => kept.memo(key, { context: make });
 }
+
+/** Returns a function that computes a value on its first call and then returns it again. */
+export function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | null = null;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}

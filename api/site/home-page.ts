@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import type { Arbiter } from "../arbiter/index.ts";
 import type { Board } from "../board/index.ts";
@@ -142,26 +143,18 @@ export interface SiteParts {
   readonly arbiter: Pick<Arbiter, "totals">;
   /** Returns the USDC held by all escrow contracts, or null while the index is unavailable. */
   readonly held: () => Promise<Atomic | null>;
-  readonly now: () => Date;
-}
-
-export interface Site {
-  /** Counts at most four times a minute. Never rejects. */
-  figures(): Promise<Figures>;
 }
 
 const COUNT_AGAIN_MS = 15_000;
 
-export function createSite(parts: SiteParts): Site {
-  let known: { readonly at: number; readonly figures: Promise<Figures> } | null = null;
-  return {
-    figures() {
-      const at = parts.now().getTime();
-      // A negative age means that the clock was set back. Count again instead of waiting for it to catch up.
-      if (known === null || at < known.at || at - known.at >= COUNT_AGAIN_MS) known = { at, figures: count(parts) };
-      return known.figures;
-    },
-  };
+/** Returns a function that counts at most four times a minute and never rejects. */
+export function createFigures(parts: SiteParts): () => Promise<Figures> {
+  const known = new LRUCache<"figures", Promise<Figures>>({
+    max: 1,
+    ttl: COUNT_AGAIN_MS,
+    memoMethod: () => count(parts),
+  });
+  return () => known.memo("figures");
 }
 
 async function count({ board, arbiter, held }: SiteParts): Promise<Figures> {

@@ -4,13 +4,13 @@ import { paidListing } from "../discovery/index.ts";
 import { VERSION } from "../platform/about.ts";
 import { jsonOrPage } from "../platform/http/answer.ts";
 import type { FreeRoute, Listed, Route } from "../platform/http/route.ts";
-import { memoize } from "../platform/memo.ts";
+import { once } from "../platform/memo.ts";
 import { formatUsd } from "../platform/money.ts";
 import { html } from "../platform/page/html.ts";
 import { FAVICON_SVG, page, pageWith, policyWithScript, wantsHtml } from "../platform/page/page.ts";
 import { DOCS_SCRIPT, type Docs, renderDocs, renderDocsPage } from "./docs-page.ts";
 import { DOCS_PAGES } from "./docs-pages.ts";
-import { HOME, renderHome, type Site } from "./home-page.ts";
+import { type Figures, HOME, renderHome } from "./home-page.ts";
 import { faviconIco, iconPng } from "./icons.ts";
 import type { Tarballs } from "./packages/tarballs.ts";
 import { type PayPage, renderPay } from "./pay-page.ts";
@@ -22,7 +22,7 @@ export interface HomeRouteParts {
   /** The whole table, including these routes; complete by the time they are called. */
   readonly routes: () => readonly Listed[];
   readonly baseUrl: string;
-  readonly site: Site;
+  readonly figures: () => Promise<Figures>;
   readonly now: () => Date;
 }
 
@@ -64,7 +64,7 @@ const home = async (parts: HomeRouteParts): Promise<string> =>
     baseUrl: parts.baseUrl,
     menu: menu(parts),
     reads: reads(parts),
-    figures: await parts.site.figures(),
+    figures: await parts.figures(),
     now: parts.now(),
   });
 
@@ -83,8 +83,8 @@ export interface CrawlerRouteParts {
 }
 
 const APPLE_SIZE = 180;
-/** Drawn once, on first request. */
-const drawn = memoize<Uint8Array>(2);
+const favicon = once(faviconIco);
+const appleIcon = once(() => iconPng(APPLE_SIZE));
 const CACHED = { "cache-control": "public, max-age=86400" };
 
 /** The files that search engines and browsers request. */
@@ -109,21 +109,16 @@ export function crawlerRoutes({ routes, baseUrl }: CrawlerRouteParts): readonly 
       path: "/favicon.ico",
       summary: "Site icon as an ICO file",
       output: { "image/vnd.microsoft.icon": null },
-      handle: (c) => picture(c, drawn("ico", faviconIco), "image/vnd.microsoft.icon"),
-      placeholder: () => ({ type: "image/vnd.microsoft.icon", content: drawn("ico", faviconIco) }),
+      handle: (c) => picture(c, favicon(), "image/vnd.microsoft.icon"),
+      placeholder: () => ({ type: "image/vnd.microsoft.icon", content: favicon() }),
     },
     {
       method: "GET",
       path: "/apple-touch-icon.png",
       summary: "Site icon for home screens",
       output: { "image/png": null },
-      handle: (c) =>
-        picture(
-          c,
-          drawn("png", () => iconPng(APPLE_SIZE)),
-          "image/png",
-        ),
-      placeholder: () => ({ type: "image/png", content: drawn("png", () => iconPng(APPLE_SIZE)) }),
+      handle: (c) => picture(c, appleIcon(), "image/png"),
+      placeholder: () => ({ type: "image/png", content: appleIcon() }),
     },
   ];
 }
@@ -168,24 +163,16 @@ const PAGE = { "text/html": null };
 const PAY_POLICY = policyWithScript(PAY_SCRIPT);
 const DOCS_POLICY = policyWithScript(DOCS_SCRIPT);
 
-/** Renders a page on its first request, because coloring the examples would take a tenth of the startup time. */
-function madeOnce(make: () => string): () => string {
-  let made: string | null = null;
-  return () => {
-    made ??= make();
-    return made;
-  };
-}
-
 /** The pages that explain the service. They are the same for every reader. */
 export function guideRoutes(parts: GuideRouteParts): readonly Route[] {
   const { baseUrl, payTo, tarballs } = parts;
   const docs: Docs = { baseUrl, wallet: EXAMPLE_WALLET, tarballs };
   const docsRoute = (path: string, summary: string, make: () => string): FreeRoute => {
-    const made = madeOnce(make);
+    // On the first request, because coloring the examples would take a tenth of the startup time.
+    const made = once(make);
     return { method: "GET", path, summary, output: PAGE, handle: (c) => pageWith(c, made(), { policy: DOCS_POLICY }) };
   };
-  const pay = madeOnce(() => renderPay({ baseUrl, payTo }));
+  const pay = once(() => renderPay({ baseUrl, payTo }));
   return [
     termsRoute(parts),
     privacyRoute(parts),
