@@ -17,15 +17,18 @@ interface Source {
   /** Packages from npm's registry. */
   readonly npm: string;
   readonly env?: string;
+  /** The commands after the installation, if not only `node`. */
+  readonly commands?: string;
   /** Packages that this service hosts. */
   readonly ours?: readonly PublishedPackage[];
 }
 
-const program = (baseUrl: string, { file, text, npm, env = PAYER, ours = [] }: Source): Program => ({
-  file,
-  text,
-  run: `${installCommands(baseUrl, ours, [npm].filter(Boolean))}\n${env} node ${file}`.replace("\n node", "\nnode"),
-});
+const program = (baseUrl: string, source: Source): Program => {
+  const { file, text, npm, env = PAYER, commands = `${env} node ${file}`.trimStart(), ours = [] } = source;
+  return { file, text, run: `${installCommands(baseUrl, ours, [npm].filter(Boolean))}\n${commands}` };
+};
+
+const nextCommands = (env: string): string => `npx --no-install next build\n${env} npx --no-install next start`;
 
 const CLIENT = "@x402/fetch @x402/evm viem";
 
@@ -174,17 +177,13 @@ console.log(missing.length === 0 ? "verified" : missing);
       env: SHOP,
       text: expressShop(baseUrl),
     }),
-    next: {
-      ...make({
-        file: "app/paid/haiku/route.js",
-        ours: [GATE],
-        npm: "@x402/next next react react-dom @x402/core @x402/evm",
-        text: nextShop(baseUrl),
-      }),
-      run: `${installCommands(baseUrl, [GATE], ["@x402/next next react react-dom @x402/core @x402/evm"])}
-npx --no-install next build
-${SHOP} npx --no-install next start`,
-    },
+    next: make({
+      file: "app/paid/haiku/route.js",
+      ours: [GATE],
+      npm: "@x402/next next react react-dom @x402/core @x402/evm",
+      commands: nextCommands(SHOP),
+      text: nextShop(baseUrl),
+    }),
     shop: make({
       file: "shop.mjs",
       ours: [ESCROW],
@@ -211,12 +210,12 @@ app.post("/haiku", sold, (request, response) => response.json({ haiku: "An old s
 app.listen(Number(process.env.PORT ?? 3000));
 `,
     }),
-    shopNext: {
-      ...make({
-        file: "app/haiku/route.js",
-        ours: [ESCROW],
-        npm: "next react react-dom viem",
-        text: `import { escrowed } from "agent-payment-trust-escrow/next";
+    shopNext: make({
+      file: "app/haiku/route.js",
+      ours: [ESCROW],
+      npm: "next react react-dom viem",
+      commands: nextCommands(merchant()),
+      text: `import { escrowed } from "agent-payment-trust-escrow/next";
 import { privateKeyToAccount } from "viem/accounts";
 
 const account = () => privateKeyToAccount(process.env.MERCHANT_PRIVATE_KEY);
@@ -226,11 +225,7 @@ const options = { account, rpcUrl, price: "${PRICE}", arbiterUrl: "${baseUrl}" }
 
 export const POST = escrowed(options, async () => Response.json({ haiku: "An old silent pond" }));
 `,
-      }),
-      run: `${installCommands(baseUrl, [ESCROW], ["next react react-dom viem"])}
-npx --no-install next build
-${merchant()} npx --no-install next start`,
-    },
+    }),
     buyer: make({
       file: "buyer.mjs",
       npm: CLIENT,

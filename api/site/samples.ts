@@ -1,4 +1,4 @@
-import { MAIN_NETWORK } from "../platform/networks.ts";
+import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
 import type { CodeBlock } from "../platform/page/page.ts";
 
 /** A program, and the commands that run it from an empty folder. The reader replaces `0x…` and `https://…`. */
@@ -8,15 +8,23 @@ export interface Program {
   readonly run: string;
 }
 
-/** The start of a program: a wallet and a client that pays with it. */
-export const PAYING_CLIENT = `import { ExactEvmScheme } from "@x402/evm";
+/** The start of a program: a wallet that pays. */
+export const PAYER = `import { ExactEvmScheme } from "@x402/evm";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { privateKeyToAccount } from "viem/accounts";
 
 const payer = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY);
-const client = new x402Client().register("${MAIN_NETWORK}", new ExactEvmScheme(payer));
-const fetchAndPay = wrapFetchWithPayment(fetch, client);
 `;
+
+/** The same with a client that pays with it. */
+export const payingClient = (
+  network: Network,
+  fetching = "fetch",
+): string => `${PAYER}const client = new x402Client().register("${network}", new ExactEvmScheme(payer));
+const fetchAndPay = wrapFetchWithPayment(${fetching}, client);
+`;
+
+export const PAYING_CLIENT = payingClient(MAIN_NETWORK);
 
 export const VERDICT_CONTRACT: CodeBlock = {
   id: "verdict-contract",

@@ -10,21 +10,13 @@ import {
   type TestMode,
   WINDOW_SECONDS,
 } from "../certificates/index.ts";
-import { MAIN_NETWORK } from "../platform/networks.ts";
 import type { CodeBlock } from "../platform/page/page.ts";
-import { PAYING_CLIENT } from "./samples.ts";
+import { PAYER, payingClient } from "./samples.ts";
 
 /** The packages that the programs import. */
 const TEST_IMPORTS = "@x402/fetch @x402/evm viem";
 
 // One complete program for each behavioral test. A test extracts each block from its page, runs it, and expects a PASS.
-
-const IMPORTS = `import { ExactEvmScheme } from "@x402/evm";
-import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
-import { privateKeyToAccount } from "viem/accounts";
-
-const payer = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY);
-`;
 
 /** The part of a program that takes both orders and then gets the result. */
 const takeOrders = (baseUrl: string, { name }: TestMode, product: string): string => `
@@ -53,7 +45,7 @@ console.log(await result.json()); // status "complete"${name === RECORDED.name ?
 const takeBaitedTest = (baseUrl: string, mode: TestMode, { product, lesson: { node } }: BaitedKind): CodeBlock => ({
   id: `${product}-test`,
   caption: `${product}-test.mjs`,
-  text: `${IMPORTS}
+  text: `${PAYER}
 ${node.setup}
 const client = new x402Client()
   .register("${mode.network}", new ExactEvmScheme(payer))
@@ -66,7 +58,7 @@ const takeRetryTest = (baseUrl: string, mode: TestMode): CodeBlock => ({
   id: "retry-test",
   caption: "retry-test.mjs",
   text: `import { setTimeout as sleep } from "node:timers/promises";
-${PAYING_CLIENT.replace(MAIN_NETWORK, mode.network).replace("wrapFetchWithPayment(fetch, client)", "wrapFetchWithPayment(fetchAgain, client)")}
+${payingClient(mode.network, "fetchAgain")}
 /** Resends a request, payment header included, until it gets a response. Keep the retry inside the payment; outside it, each try would sign and pay again. */
 async function fetchAgain(input, init) {
   const request = new Request(input, init);
