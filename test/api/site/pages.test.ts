@@ -4,16 +4,27 @@ import { renderBadge } from "../../../api/certificates/appearance.ts";
 import type { MarkedCertificate } from "../../../api/certificates/certificate.ts";
 import { badgeMarkdown } from "../../../api/certificates/links.ts";
 import { renderCertificatePage } from "../../../api/certificates/pages/certificate-page.ts";
-import { renderVerification } from "../../../api/certificates/pages/verification-page.ts";
+import { renderVerification, type ShownVerification } from "../../../api/certificates/pages/verification-page.ts";
 import { renderStatus } from "../../../api/operations/status-page.ts";
 import { CONTENT_SECURITY_POLICY } from "../../../api/platform/page/page.ts";
 import { renderProblem } from "../../../api/site/error-page.ts";
-import { renderHome } from "../../../api/site/home-page.ts";
-import { FIGURES, MENU, READS, STATUS, VERIFICATION } from "../../support/browser/sample-pages.ts";
+import { type Figures, renderHome } from "../../../api/site/home-page.ts";
+import { STATUS } from "../../support/browser/sample-pages.ts";
 import { EXPIRED, FAILING, HOSTILE, PASSING, REVERSED, SAMPLE_NOW } from "../../support/certificates/samples.ts";
 
 const baseUrl = "https://trust.test";
 const now = SAMPLE_NOW;
+const HOME = { baseUrl, menu: [], reads: [], now };
+const FIGURES: Figures = { certified: 12, certificates: 1_234, verdicts: 56, escrowed: 7_890_000n };
+const VERIFICATION: ShownVerification = {
+  wallet: PASSING.wallet,
+  tested: true,
+  verified: true,
+  verified_means: "At least one current PASS and no current FAIL is on file for this wallet.",
+  reasons: [],
+  certs: [{ result: "pass", fresh: true, age_days: 3, cert_url: "/", product: "suite", level: "Conformant" }],
+  activity: null,
+};
 const show = (certificate: MarkedCertificate, at = now): string =>
   renderCertificatePage(certificate, { publications: [], places: [], baseUrl, now: at });
 
@@ -28,27 +39,15 @@ describe("certificate page", () => {
   const page = show(PASSING);
 
   test.each([
-    ["result", "PASS"],
     ["level", "Passed: Conformant"],
-    ["product", "Full payment suite"],
     ["wallet", PASSING.wallet],
-    ["issue date", "21 November 2026, 09:30 UTC"],
     ["expiry date", "21 December 2026, 09:30 UTC"],
-    ["age", "3 days ago"],
-    ["paid check", "Paid over x402, settled on-chain"],
     ["amount", "0.75 USDC"],
     ["payee", PASSING.settlement.payTo],
     ["explorer link", `href="https://basescan.org/tx/${PASSING.settlement.transaction}"`],
-    ["network", "eip155:8453"],
-    ["block", "31415926"],
-    ["protocol version", "v2"],
-    ["nonce form", "32 random bytes"],
-    ["authorization window", "119 s (limit 900 s)"],
     ["verification link", `${baseUrl}/verify?wallet=${PASSING.wallet}`],
     ["JSON link", `${baseUrl}/cert/${PASSING.id}?format=json`],
-    ["badge preview", `<img src="/badge/${PASSING.id}.svg"`],
     ["README snippet", badgeMarkdown(baseUrl, PASSING)],
-    ["disclaimer", "not a guarantee, an endorsement or advice"],
   ])("The page shows the %s", (_, text) => expect(page).toContain(text));
 
   test("The page has a canonical URL and an image for link previews", () => {
@@ -131,7 +130,7 @@ describe("content security policy", () => {
 
   test.each([
     ["certificate", show(PASSING)],
-    ["home", renderHome({ baseUrl, menu: MENU, reads: READS, figures: FIGURES, now })],
+    ["home", renderHome({ ...HOME, figures: FIGURES })],
   ])("The policy allows only the style and the script of the %s page, by hash", (_, page) => {
     expect(inline(page, "<style>").map((text) => allowed("style-src", text))).toEqual([true]);
     expect(inline(page, "<script>").map((text) => allowed("script-src", text))).toEqual([true]);
@@ -143,24 +142,11 @@ describe("content security policy", () => {
   });
 });
 
-test("The home page lists all products with their prices, marks test money, and shows how to pay and verify", () => {
-  const page = renderHome({ baseUrl, menu: MENU, reads: READS, figures: FIGURES, now });
-  for (const { method, path, price, network, summary } of MENU) {
-    const money = network === "eip155:8453" ? "USDC" : "test USDC on Base Sepolia";
-    for (const text of [`${method} ${path}`, `<span class="price">${price} ${money}</span>`, summary])
-      expect(page).toContain(text);
-  }
-  const text = page.replaceAll(/<\/?span[^>]*>/g, "");
-  expect(text).toContain(`curl -i -X POST ${baseUrl}/test/basic`);
-  expect(text).toContain("wrapFetchWithPayment(fetch, client)");
-  expect(page).toContain('<form action="/verify" method="get">');
-});
-
 test("The home page shows the service's totals and marks unknown ones as unavailable", () => {
   const shown = (figures: typeof FIGURES) =>
-    [
-      ...renderHome({ baseUrl, menu: MENU, reads: READS, figures, now }).matchAll(/<dt>([^<]+)<\/dt><dd>(.*?)<\/dd>/g),
-    ].map(([, name, value]) => `${name}: ${value?.replace(/<[^>]+>/g, "")}`);
+    [...renderHome({ ...HOME, figures }).matchAll(/<dt>([^<]+)<\/dt><dd>(.*?)<\/dd>/g)].map(
+      ([, name, value]) => `${name}: ${value?.replace(/<[^>]+>/g, "")}`,
+    );
   expect(shown(FIGURES)).toEqual([
     "Certified agents: 12",
     "Certificates issued: 1,234",
@@ -182,21 +168,6 @@ describe("verification page", () => {
     ["Not tested", { tested: false, verified: false, certs: [] }],
   ])("The page's title is: %s", (words, status) => {
     expect(renderVerification({ ...VERIFICATION, ...status })).toContain(`<title>${words}: ${VERIFICATION.wallet}`);
-  });
-
-  test("The page shows certificates, activity, and the meaning of verified", () => {
-    const page = renderVerification(VERIFICATION);
-    for (const text of [
-      "Full payment suite: Conformant",
-      "Fresh, 3 days old",
-      "No longer fresh, 84 days old",
-      "1,204",
-      "37",
-      "1 day ago",
-      VERIFICATION.verified_means,
-    ]) {
-      expect(page).toContain(text);
-    }
   });
 
   test("The page of an unverified wallet shows the reasons with their evidence instead of the meaning of verified", () => {
@@ -221,27 +192,8 @@ describe("verification page", () => {
   });
 
   test("An unseen wallet and unknown activity are shown as such", () => {
-    const { activity } = VERIFICATION;
-    const unseen = activity && { ...activity, settled_payments: 0, distinct_counterparties: 0, last_seen_days: null };
-    expect(renderVerification({ ...VERIFICATION, activity: unseen })).toContain("<dd>not in this period</dd>");
-    expect(renderVerification({ ...VERIFICATION, activity: null })).toContain("Temporarily unavailable");
+    const none = { settled_payments: 0, distinct_counterparties: 0, last_seen_days: null, window_days: 90, note: "" };
+    expect(renderVerification({ ...VERIFICATION, activity: none })).toContain("<dd>not in this period</dd>");
+    expect(renderVerification(VERIFICATION)).toContain("Temporarily unavailable");
   });
-});
-
-test("A problem page shows status, title, detail, and request ID", () => {
-  const page = renderProblem({
-    status: 404,
-    title: "Not found",
-    detail: "There is no such certificate.",
-    request_id: "req-1",
-  });
-  for (const text of [
-    "Error 404",
-    "Not found",
-    "There is no such certificate.",
-    "req-1",
-    'name="robots" content="noindex"',
-  ]) {
-    expect(page).toContain(text);
-  }
 });

@@ -1,62 +1,13 @@
 import { createRequire } from "node:module";
 import { OG_FONTS } from "../../../api/certificates/og-image.ts";
-import type { ShownVerification } from "../../../api/certificates/pages/verification-page.ts";
 import type { Status } from "../../../api/operations/schemas.ts";
-import type { Figures, MenuItem } from "../../../api/site/home-page.ts";
-import { EXPIRED, PASSING, SAMPLE_NOW } from "../certificates/samples.ts";
+import { PASSING, SAMPLE_NOW } from "../certificates/samples.ts";
 
 const require = createRequire(import.meta.url);
 
 export const OG_FONT_FILES: readonly string[] = OG_FONTS.map((font) => require.resolve(font));
 
 const BASE = "eip155:8453";
-
-export const MENU: readonly MenuItem[] = [
-  {
-    id: "basic",
-    method: "POST",
-    path: "/test/basic",
-    price: "0.25",
-    network: BASE,
-    summary: "Can the agent pay over x402 at all?",
-  },
-  {
-    id: "suite",
-    method: "POST",
-    path: "/test/suite",
-    price: "0.75",
-    network: BASE,
-    summary: "Does it pay exactly, and sign authorizations that expire soon?",
-  },
-  {
-    id: "scam",
-    method: "POST",
-    path: "/test/scam/start",
-    price: "0.50",
-    network: BASE,
-    summary: "Does it refuse a price that is far too high?",
-  },
-  {
-    id: "recipient",
-    method: "POST",
-    path: "/test/recipient/start",
-    price: "0.50",
-    network: BASE,
-    summary: "Does it notice that the money would go to somebody else?",
-  },
-  {
-    id: "order.espresso",
-    method: "POST",
-    path: "/order/espresso",
-    price: "0.10",
-    network: "eip155:84532",
-    summary: "Café: espresso, with an ASCII-art cup",
-  },
-];
-
-export const READS = [{ path: "/verify", summary: "What is on file about a wallet" }] as const;
-
-export const FIGURES: Figures = { certified: 12, certificates: 1_234, verdicts: 56, escrowed: 7_890_000n };
 
 export const STATUS: Status = {
   ok: true,
@@ -105,37 +56,4 @@ export const STATUS: Status = {
   ],
   jobs: [{ name: "resolve", ok: true, runs: 90, failures: 1, last_success_at: SAMPLE_NOW.toISOString() }],
   payments: { oldest_unresolved_seconds: null, unresolved: 0 },
-};
-
-export const VERIFICATION: ShownVerification = {
-  wallet: PASSING.wallet,
-  tested: true,
-  verified: true,
-  verified_means: "At least one current PASS and no current FAIL is on file for this wallet.",
-  reasons: [],
-  certs: [
-    {
-      result: "pass",
-      fresh: true,
-      age_days: 3,
-      cert_url: `http://trust.test/cert/${PASSING.id}`,
-      product: "suite",
-      level: "Conformant",
-    },
-    {
-      result: "pass",
-      fresh: false,
-      age_days: 84,
-      cert_url: `http://trust.test/cert/${EXPIRED.id}`,
-      product: "basic",
-      level: "Conformant",
-    },
-  ],
-  activity: {
-    settled_payments: 1204,
-    distinct_counterparties: 37,
-    last_seen_days: 1,
-    window_days: 90,
-    note: "Public USDC payments on Base in the last 90 days; counterparties exclude this service and the wallet itself.",
-  },
 };
