@@ -1,15 +1,18 @@
 import { glob, readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { faviconIco } from "../../../api/site/icons.ts";
+import { STORED_DATA } from "../../../api/site/stored-data.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { connectOwner } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
 const PNG = Buffer.from("89504e470d0a1a0a", "hex");
 const chain = await forFile(startTestChain());
-const service = await forFile(startService({ chain, jobs: false }));
+const config = { operator: "Example Trust Ltd, 1 Example Street", abuseContact: "mailto:abuse@trust.example" };
+const service = await forFile(startService({ chain, jobs: false, config }));
 const asHtml = { headers: { accept: "text/html" } };
 
 /** The width and height in a PNG's header. */
@@ -162,4 +165,24 @@ describe("browser on a route for programs", () => {
       await json.arrayBuffer();
     }
   });
+});
+
+test("The privacy page names the stored data with its duration and purpose, the operator, and the contact", async () => {
+  const text = await send(`${service.url}/privacy`);
+  const page = await send(`${service.url}/privacy`, { headers: { accept: "text/html" } });
+  expect(text.headers.get("content-type")).toBe("text/markdown; charset=utf-8");
+  expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+  for (const shown of [text.text, page.text]) {
+    for (const value of Object.values(config)) expect(shown).toContain(value);
+    expect(shown.split("Rehearsals")).toHaveLength(2);
+  }
+  expect((await send(`${service.url}/terms`)).text).toContain(config.operator);
+});
+
+test("Every table of the database is in exactly one row of the stored data", async () => {
+  const owner = await forFile(connectOwner(service.database));
+  const { rows } = await owner.query<{ name: string }>(
+    "SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' ORDER BY relname",
+  );
+  expect(STORED_DATA.flatMap(({ tables }) => tables).toSorted()).toEqual(rows.map(({ name }) => name).toSorted());
 });
