@@ -95,7 +95,7 @@ export const examTerms = (baseUrl: string) => ({
     command: `PRIVATE_KEY=0x… ${npxCommand(baseUrl, SELLER_CHECK)} <url> --rpc ${sampleRpcUrl(TEST_NETWORK)}`,
     note: `The same exam as a program, on your machine: your own account pays your own endpoint in ${NETWORKS[TEST_NETWORK].money}, or on a local chain. Nothing is published. Rehearse first, since the result of an exam is public whatever it is.`,
     hosted: {
-      method: "POST",
+      method: "POST" as const,
       url: `${baseUrl}/rehearsal/seller`,
       note: `The same exam from here, of a public endpoint that quotes ${NETWORKS[TEST_NETWORK].money}. Nothing is recorded.`,
     },

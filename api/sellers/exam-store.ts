@@ -3,7 +3,7 @@ import type { CheckResult } from "../../packages/seller-check/src/exam/vocabular
 import { bytes, hex, inTransaction, named, type Statement } from "../platform/db/connection.ts";
 import { NETWORKS, networkOfChain } from "../platform/networks.ts";
 import type { KeptEvidence } from "./published/schemas.ts";
-import type { Consent, EndedExam, Exam, ExamOrder, ExamResult } from "./record.ts";
+import { type Consent, type Exam, type ExamOrder, type ExamResult, type PublishedExam, published } from "./record.ts";
 
 export interface OrderColumns {
   id: string;
@@ -204,11 +204,11 @@ function parseCorrection({ reason, corrected_at: at, granted_at: grantedAt, agai
   return { reason, at, free: grantedAt === null ? null : { grantedAt, exam: again } };
 }
 
-/** Parses an exam whose row has a result. */
-export function parseEnded(row: ExamColumns): EndedExam {
-  const exam = parse(row);
-  if (exam.result === null) throw new Error(`the exam ${exam.order.id} has no result`);
-  return { ...exam, result: exam.result };
+/** Parses an exam whose row has a public result. */
+export function parsePublished(row: ExamColumns): PublishedExam {
+  const exam = published(parse(row));
+  if (exam === null) throw new Error(`the exam ${row.id} is not published`);
+  return exam;
 }
 
 /** Parses an order's row. */

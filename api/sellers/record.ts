@@ -127,14 +127,20 @@ export interface Exam {
   readonly refund: { readonly transaction: Hex; readonly block: number } | null;
 }
 
-/** An exam with a result. */
-export interface EndedExam extends Exam {
-  readonly result: ExamResult;
+/** An exam with a public result. */
+export interface PublishedExam extends Exam {
+  readonly result: ExamResult & { readonly validUntil: Date };
 }
 
 /** Returns whether a result does not count, however new it is. */
 export const isVoid = ({ correction, reversedAt }: Exam): boolean => correction !== null || reversedAt !== null;
 
 /** Returns whether a public result still counts. */
-export const isCurrent = (exam: Exam, now: Date): boolean =>
-  exam.result?.validUntil != null && !isVoid(exam) && now.getTime() < exam.result.validUntil.getTime();
+export const isCurrent = (exam: PublishedExam, now: Date): boolean =>
+  !isVoid(exam) && now.getTime() < exam.result.validUntil.getTime();
+
+/** Returns an exam with its public result, or null if it is not published. */
+export function published(exam: Exam): PublishedExam | null {
+  const { result } = exam;
+  return result?.validUntil == null ? null : { ...exam, result: { ...result, validUntil: result.validUntil } };
+}

@@ -135,7 +135,7 @@ async function seller(intake: ExamIntake, request: ExamRequest, asking: Asking) 
   const consent = file && {
     file: { url: consentUrl(origin), line: intake.line(asking.wallet) },
     lines: file.lines.map(({ wallet, prefix, expires }) => ({ wallet, path_prefix: prefix, expires })),
-    problems: file.faults,
+    problems: [...file.faults],
   };
   const common = { url: request.url, origin, ...(consent !== null && { consent }) };
   if ("code" in prospect) return { ...common, refused: prospect, not_now: null };

@@ -1,24 +1,13 @@
+import type { z } from "zod";
 import { html, type Markup } from "../platform/page/html.ts";
 import { codeBlock, facts, mark, renderPage } from "../platform/page/page.ts";
-import type { examTerms } from "./exam-document.ts";
+import type { EXAM_TERMS } from "./schemas.ts";
 
-/** The result of the free look at a seller; absent if none was requested. */
-interface Looked {
-  readonly url: string;
-  readonly refused: { readonly code: string; readonly detail: string } | null;
-  readonly not_now: string | null;
-  readonly price?: string;
-  readonly pay_to?: string;
-  readonly consent?: { readonly file: { readonly url: string; readonly line: string } };
-}
-
-interface ShownTerms extends ReturnType<typeof examTerms> {
-  readonly for_sale: boolean;
-  readonly seller?: Looked;
-}
+type Terms = z.infer<typeof EXAM_TERMS>;
+type Looked = NonNullable<Terms["seller"]>;
 
 /** Renders the checks and the price of a seller's exam, and what currently prevents one, as a page. */
-export const renderExamTerms = (terms: ShownTerms, baseUrl: string): string =>
+export const renderExamTerms = (terms: Terms, baseUrl: string): string =>
   renderPage({
     title: "The seller’s exam",
     description: "A buyer that pays with real USDC tries what must not work, and publishes what it saw.",

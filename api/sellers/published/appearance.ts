@@ -31,7 +31,6 @@ export function examAppearance({ exam, state, failing }: Pick<Placed, "exam" | "
   const { endedAt, validUntil, level } = exam.result;
   const verdict = verdictOf(exam);
   const word = verdict === "pass" ? "PASS" : "FAIL";
-  const until = validUntil ?? endedAt;
   switch (state) {
     case "corrected": {
       const at = exam.correction?.at ?? endedAt;
@@ -44,8 +43,8 @@ export function examAppearance({ exam, state, failing }: Pick<Placed, "exam" | "
       return { tone: "gray", word, state: "Reversed", sentence, short: `reversed ${day(at)}` };
     }
     case "expired": {
-      const sentence = `This ${word} is a true record of its exam, but its ${VALID_DAYS} days ended on ${longDay(until)}. Ask the seller for a fresh one.`;
-      return { tone: "gray", word, state: "Expired", sentence, short: `expired ${day(until)}` };
+      const sentence = `This ${word} is a true record of its exam, but its ${VALID_DAYS} days ended on ${longDay(validUntil)}. Ask the seller for a fresh one.`;
+      return { tone: "gray", word, state: "Expired", sentence, short: `expired ${day(validUntil)}` };
     }
     case "superseded": {
       const sentence = `A newer exam of the same request counts in place of this ${word}. The record stays public.`;
@@ -53,7 +52,7 @@ export function examAppearance({ exam, state, failing }: Pick<Placed, "exam" | "
     }
     case "counts": {
       if (verdict === "fail") {
-        const sentence = `This FAIL counts against the seller until ${longDay(until)}, or until the same request passes.`;
+        const sentence = `This FAIL counts against the seller until ${longDay(validUntil)}, or until the same request passes.`;
         return { tone: "fail", word, state: "Failed", sentence, short: `failed · tested ${day(endedAt)}` };
       }
       if (failing !== undefined) {
@@ -61,8 +60,8 @@ export function examAppearance({ exam, state, failing }: Pick<Placed, "exam" | "
         const sentence = `This exam passed, but the origin is not verified: an exam of another request failed on ${longDay(failed)}, and that FAIL still counts.`;
         return { tone: "fail", word, state: "Not verified", sentence, short: `not verified · FAIL ${day(failed)}` };
       }
-      const sentence = `This PASS is fresh and counts until ${longDay(until)}.`;
-      return { tone: "pass", word, state: "Current", sentence, short: `${level} · valid until ${day(until)}` };
+      const sentence = `This PASS is fresh and counts until ${longDay(validUntil)}.`;
+      return { tone: "pass", word, state: "Current", sentence, short: `${level} · valid until ${day(validUntil)}` };
     }
     default:
       return state satisfies never;
@@ -121,7 +120,7 @@ export function sellerLinkedData({ exam }: Placed, description: string, baseUrl:
     description,
     identifier: order.id,
     datePublished: result.endedAt.toISOString(),
-    expires: (result.validUntil ?? result.endedAt).toISOString(),
+    expires: result.validUntil.toISOString(),
     about: { "@type": "WebSite", url: siteName(siteOf(order)) },
     image: certImageUrl(baseUrl, order),
     publisher: { "@type": "Organization", name: SITE_NAME, url: baseUrl },

@@ -7,21 +7,21 @@ import { formatUsd } from "../../platform/money.ts";
 import { explorerTransactionUrl } from "../../platform/networks.ts";
 import type { Hex } from "../../platform/wallet.ts";
 import { consentDocument, requestDocument } from "../consent.ts";
-import { type EndedExam, type Exam, type ExamOrder, siteOf } from "../record.ts";
+import { type Exam, type ExamOrder, type PublishedExam, siteOf } from "../record.ts";
 import { compareSettlements, type NamedTransaction } from "./evidence.ts";
 import { type ExamState, verdictOf } from "./judge-exams.ts";
 import { sellerVerifyUrl } from "./verification.ts";
 
 /** A published exam, placed among its origin's other exams. */
 export interface Placed {
-  readonly exam: EndedExam;
+  readonly exam: PublishedExam;
   readonly state: ExamState;
   /** The newer exam that counts in its place, or null. */
-  readonly supersededBy: EndedExam | null;
+  readonly supersededBy: PublishedExam | null;
   /** Earlier published exams of the same request, newest first. */
-  readonly earlier: readonly EndedExam[];
+  readonly earlier: readonly PublishedExam[];
   /** A FAIL of another request, because of which the origin is not verified. Absent if none counts. */
-  readonly failing?: EndedExam;
+  readonly failing?: PublishedExam;
 }
 
 export interface SellerRecordParts {
@@ -160,15 +160,14 @@ function counted(placed: Placed | null, baseUrl: string, now: Date): Counted {
   if (placed === null) return UNCERTIFIED;
   const { exam, state, supersededBy, earlier } = placed;
   const { order, result } = exam;
-  const end = result.validUntil ?? result.endedAt;
   return {
     published: true,
     verdict: verdictOf(exam),
     level: result.level,
     issued_at: result.endedAt.toISOString(),
-    valid_until: end.toISOString(),
+    valid_until: result.validUntil.toISOString(),
     fresh: state === "counts",
-    expired: now.getTime() >= end.getTime(),
+    expired: now.getTime() >= result.validUntil.getTime(),
     superseded_by: supersededBy === null ? null : certUrl(baseUrl, supersededBy.order),
     earlier: earlier.map((one) => ({
       verdict: verdictOf(one),
@@ -197,7 +196,7 @@ const UNCERTIFIED: Counted = {
 };
 
 /** Returns a published exam as it is entered in the log, with the facts as of its end. */
-export const issuedSellerCertificate = ({ order, result }: EndedExam) => ({
+export const issuedSellerCertificate = ({ order, result }: PublishedExam) => ({
   id: order.id,
   product: "seller",
   origin: order.origin,
@@ -218,5 +217,5 @@ export const issuedSellerCertificate = ({ order, result }: EndedExam) => ({
   })),
   evidence_sha256: result.evidenceSha256,
   issued_at: result.endedAt.toISOString(),
-  valid_until: (result.validUntil ?? result.endedAt).toISOString(),
+  valid_until: result.validUntil.toISOString(),
 });

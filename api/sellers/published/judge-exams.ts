@@ -1,19 +1,19 @@
-import { type EndedExam, isCurrent, isVoid } from "../record.ts";
+import { isCurrent, isVoid, type PublishedExam } from "../record.ts";
 
 /** The state of an exam among its origin's published exams. */
 export type ExamState = "counts" | "superseded" | "expired" | "corrected" | "reversed";
 
 export interface JudgedExam {
-  readonly exam: EndedExam;
+  readonly exam: PublishedExam;
   readonly state: ExamState;
 }
 
 /** A level is a PASS; a complete exam without one is a FAIL. */
-export const verdictOf = ({ result }: Pick<EndedExam, "result">): "pass" | "fail" =>
+export const verdictOf = ({ result }: Pick<PublishedExam, "result">): "pass" | "fail" =>
   result.level === null ? "fail" : "pass";
 
 /** Identifies the request: two exams are of the same request if nothing that is sent differs. */
-const requestOf = ({ order: { method, url, body, contentType } }: EndedExam): string =>
+const requestOf = ({ order: { method, url, body, contentType } }: PublishedExam): string =>
   JSON.stringify([method, url, body, body === null ? null : contentType]);
 
 /**
@@ -22,7 +22,7 @@ const requestOf = ({ order: { method, url, body, contentType } }: EndedExam): st
  * affect it.
  * @param exams newest first; corrected and reversed ones are ignored, as if they had not taken place
  */
-export function judgeExams(exams: readonly EndedExam[], now: Date): readonly JudgedExam[] {
+export function judgeExams(exams: readonly PublishedExam[], now: Date): readonly JudgedExam[] {
   const seen = new Set<string>();
   return exams.map((exam) => {
     if (exam.correction !== null) return { exam, state: "corrected" };
@@ -37,7 +37,7 @@ export function judgeExams(exams: readonly EndedExam[], now: Date): readonly Jud
 /**
  * Returns the published exams of the same request that ended before this one, newest first, except those that are void.
  */
-export const earlierOf = (exam: EndedExam, exams: readonly EndedExam[]): readonly EndedExam[] =>
+export const earlierOf = (exam: PublishedExam, exams: readonly PublishedExam[]): readonly PublishedExam[] =>
   exams.filter(
     (one) =>
       !isVoid(one) &&

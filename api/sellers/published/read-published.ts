@@ -6,7 +6,7 @@ import type { Address } from "../../platform/wallet.ts";
 import { parseOrigin } from "../../platform/web/target.ts";
 import { asPrefix, pathFault } from "../consent.ts";
 import type { ExamStore } from "../exam-store.ts";
-import { type EndedExam, type Exam, isExamId, type Site, siteOf } from "../record.ts";
+import { type Exam, isExamId, type PublishedExam, published, type Site, siteOf } from "../record.ts";
 import { examAppearance, sellerPreview } from "./appearance.ts";
 import { type Placed, SELLER_BADGE, sellerRecord } from "./document.ts";
 import { exchangesOf, namedTransactions } from "./evidence.ts";
@@ -34,10 +34,10 @@ export function createPublished({ store, reader, signer, baseUrl, now }: Publish
     async exam(id: string): Promise<{ readonly exam: Exam; readonly placed: Placed | null } | null> {
       const exam = isExamId(id) ? await store.get(id) : null;
       if (exam === null) return null;
-      const { order, result } = exam;
-      if (result === null || !result.isPublic) return { exam, placed: null };
+      const ended = published(exam);
+      if (ended === null) return { exam, placed: null };
       const at = now();
-      return { exam, placed: placed({ ...exam, result }, await reader.ofSite(siteOf(order), at), at) };
+      return { exam, placed: placed(ended, await reader.ofSite(siteOf(exam.order), at), at) };
     },
     /** Returns the kept exchanges as JSON, exactly as hashed, or null while there are none. */
     evidence: (id: string) => (isExamId(id) ? store.evidence(id) : Promise.resolve(null)),
@@ -58,7 +58,7 @@ export function createPublished({ store, reader, signer, baseUrl, now }: Publish
 export type Published = ReturnType<typeof createPublished>;
 
 /** An exam too old to be in `exams` has been superseded or has expired. */
-function placed(exam: EndedExam, exams: readonly EndedExam[], at: Date): Placed {
+function placed(exam: PublishedExam, exams: readonly PublishedExam[], at: Date): Placed {
   const known = exams.some(({ order }) => order.id === exam.order.id) ? exams : [...exams, exam];
   const all = judgeExams(known, at);
   const own = all.find((one) => one.exam.order.id === exam.order.id);
@@ -76,7 +76,7 @@ function placed(exam: EndedExam, exams: readonly EndedExam[], at: Date): Placed 
 }
 
 export type ExamCorrected =
-  | { readonly corrected: EndedExam }
+  | { readonly corrected: Exam }
   | { readonly refused: "unknown" | "not_published" }
   | { readonly refused: "corrected"; readonly reason: string };
 
@@ -91,10 +91,9 @@ export async function correctExam(
 ): Promise<ExamCorrected> {
   const exam = await store.get(id);
   if (exam === null) return { refused: "unknown" };
-  const { result, correction } = exam;
-  if (correction !== null) return { refused: "corrected", reason: correction.reason };
-  if (result === null || !result.isPublic) return { refused: "not_published" };
-  if (await store.correct(id, reason)) return { corrected: { ...exam, result } };
+  if (exam.correction !== null) return { refused: "corrected", reason: exam.correction.reason };
+  if (published(exam) === null) return { refused: "not_published" };
+  if (await store.correct(id, reason)) return { corrected: exam };
   return { refused: "corrected", reason: (await store.get(id))?.correction?.reason ?? "" };
 }
 

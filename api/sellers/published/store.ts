@@ -2,8 +2,8 @@ import type pg from "pg";
 import type { EntryReaders } from "../../log/index.ts";
 import { bytes, named } from "../../platform/db/connection.ts";
 import type { Address } from "../../platform/wallet.ts";
-import { ENDED, type ExamColumns, parseEnded } from "../exam-store.ts";
-import type { EndedExam, Site } from "../record.ts";
+import { ENDED, type ExamColumns, parsePublished } from "../exam-store.ts";
+import type { PublishedExam, Site } from "../record.ts";
 import { issuedSellerCertificate } from "./document.ts";
 
 /** Selects exams that have not been withdrawn or reversed. */
@@ -35,8 +35,8 @@ const NAMED = `${ENDED} AND r.exam = ANY($1)`;
 
 /** Creates the reader of published exams, by site and by payee. */
 export function createPublishedExamReader(pool: pg.Pool) {
-  const read = async (text: string, values: readonly unknown[]): Promise<readonly EndedExam[]> =>
-    (await pool.query<ExamColumns>(named(text, values))).rows.map(parseEnded);
+  const read = async (text: string, values: readonly unknown[]): Promise<readonly PublishedExam[]> =>
+    (await pool.query<ExamColumns>(named(text, values))).rows.map(parsePublished);
   return {
     /**
      * Returns the newest 100 exams of a site, and every fresh one. They include exams of a wider site of the same origin
@@ -65,7 +65,7 @@ export const sellerEntries: EntryReaders = {
     const { rows } = await ask<ExamColumns>(NAMED, [refs]);
     return new Map(
       rows
-        .map(parseEnded)
+        .map(parsePublished)
         .map((exam) => [
           exam.order.id,
           { type: "seller_certificate", members: issuedSellerCertificate(exam), issuedAt: exam.result.endedAt },
@@ -81,5 +81,5 @@ export const sellerEntries: EntryReaders = {
 /** The public exams in a site's record, newest first. */
 export interface PublishedExams {
   readonly site: Site;
-  readonly exams: readonly EndedExam[];
+  readonly exams: readonly PublishedExam[];
 }

@@ -3,7 +3,7 @@ import { longDay } from "../../platform/page/html.ts";
 import type { Address } from "../../platform/wallet.ts";
 import type { WebOrigin } from "../../platform/web/target.ts";
 import { bareUrl } from "../consent.ts";
-import { type EndedExam, type Site, siteName, VALID_DAYS } from "../record.ts";
+import { type PublishedExam, type Site, siteName, VALID_DAYS } from "../record.ts";
 import { type JudgedExam, judgeExams, verdictOf } from "./judge-exams.ts";
 import type { PublishedExams } from "./store.ts";
 
@@ -51,13 +51,13 @@ function certEntry({ exam, state }: JudgedExam, baseUrl: string, now: Date) {
     url: bareUrl(order.url).url,
     pay_to: order.payTo,
     fresh: state === "counts",
-    expired: result.validUntil === null || now.getTime() >= result.validUntil.getTime(),
+    expired: now.getTime() >= result.validUntil.getTime(),
     superseded: state === "superseded",
     corrected: state === "corrected",
     reversed: state === "reversed",
     age_days: Math.max(0, Math.floor((now.getTime() - result.endedAt.getTime()) / DAY_MS)),
     issued: result.endedAt.toISOString(),
-    valid_until: (result.validUntil ?? result.endedAt).toISOString(),
+    valid_until: result.validUntil.toISOString(),
     cert_url: certUrl(baseUrl, order),
     badge_url: badgeUrl(baseUrl, order),
   };
@@ -74,7 +74,7 @@ function reasonsAgainst(all: readonly JudgedExam[], baseUrl: string) {
 
 const currentFail = (judged: JudgedExam, baseUrl: string) => ({
   code: "current_fail" as const,
-  text: `Current FAIL of ${longDay(judged.exam.result.endedAt)}. It counts until ${longDay(validUntil(judged))}, or until the same request passes.`,
+  text: `Current FAIL of ${longDay(judged.exam.result.endedAt)}. It counts until ${longDay(judged.exam.result.validUntil)}, or until the same request passes.`,
   ...evidence(judged, baseUrl),
 });
 
@@ -99,17 +99,15 @@ function noPass(all: readonly JudgedExam[], baseUrl: string) {
     case "superseded":
       return { code: "pass_superseded" as const, ...found("was superseded by a newer exam of the same request") };
     default:
-      return { code: "pass_expired" as const, ...found(`expired on ${longDay(validUntil(last))}`) };
+      return { code: "pass_expired" as const, ...found(`expired on ${longDay(exam.result.validUntil)}`) };
   }
 }
-
-const validUntil = ({ exam }: JudgedExam): Date => exam.result.validUntil ?? exam.result.endedAt;
 
 const NO_EVIDENCE = { issued: null, valid_until: null, cert_url: null };
 
 const evidence = (judged: JudgedExam, baseUrl: string) => ({
   issued: judged.exam.result.endedAt.toISOString(),
-  valid_until: validUntil(judged).toISOString(),
+  valid_until: judged.exam.result.validUntil.toISOString(),
   cert_url: certUrl(baseUrl, judged.exam.order),
 });
 
@@ -129,7 +127,7 @@ const WHICH =
  */
 export const payeeExams = (
   wallet: Address,
-  exams: readonly EndedExam[],
+  exams: readonly PublishedExam[],
   { baseUrl, now }: { readonly baseUrl: string; readonly now: Date },
 ) => ({
   service: "Agent Payment Trust Service" as const,
@@ -147,7 +145,7 @@ export const payeeExams = (
       level: result.level,
       control: "file" as const,
       issued: result.endedAt.toISOString(),
-      valid_until: (result.validUntil ?? result.endedAt).toISOString(),
+      valid_until: result.validUntil.toISOString(),
       cert_url: certUrl(baseUrl, order),
     })),
   checked_at: now.toISOString(),

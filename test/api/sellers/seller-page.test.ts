@@ -5,8 +5,8 @@ import type { KeptExchange } from "../../../api/sellers/published/schemas.ts";
 import { renderSellerPage } from "../../../api/sellers/published/seller-page.ts";
 import { sellerVerification } from "../../../api/sellers/published/verification.ts";
 import { renderSellerVerification } from "../../../api/sellers/published/verification-page.ts";
-import type { EndedExam } from "../../../api/sellers/record.ts";
-import { sampleOrder, sampleResult } from "../../support/sellers/samples.ts";
+import type { PublishedExam } from "../../../api/sellers/record.ts";
+import { sampleOrder, samplePublished } from "../../support/sellers/samples.ts";
 
 const NOW = new Date("2026-11-24T12:00:00.000Z");
 const baseUrl = "https://trust.test";
@@ -30,31 +30,25 @@ const exchange = (number: number, words: string): KeptExchange => ({
   failure: null,
 });
 
-function hostileExam(words: string): EndedExam {
-  const { evidence: _, ...result } = sampleResult({
-    endedAt: NOW,
-    note: words,
-    checks: [
-      {
-        check: "caching",
-        outcome: "fail",
-        reason: words,
-        findings: [{ code: "caching.not_stored", statement: words, holds: false, exchanges: [1, 2] }],
-      },
-    ],
-  });
-  const order = sampleOrder({ url: `https://seller.example/${words}`, method: "GET" });
-  return {
-    order,
-    result,
-    correction: { reason: words, at: NOW, free: null },
-    reversedAt: null,
-    refund: null,
-    removal: null,
-  };
-}
+const hostileExam = (words: string): PublishedExam =>
+  samplePublished(
+    sampleOrder({ url: `https://seller.example/${words}`, method: "GET" }),
+    {
+      endedAt: NOW,
+      note: words,
+      checks: [
+        {
+          check: "caching",
+          outcome: "fail",
+          reason: words,
+          findings: [{ code: "caching.not_stored", statement: words, holds: false, exchanges: [1, 2] }],
+        },
+      ],
+    },
+    { correction: { reason: words, at: NOW, free: null } },
+  );
 
-const render = (exam: EndedExam, exchanges: readonly KeptExchange[]): string =>
+const render = (exam: PublishedExam, exchanges: readonly KeptExchange[]): string =>
   renderSellerPage(exam, {
     placed: { exam, state: "counts", supersededBy: null, earlier: [exam] },
     transactions: namedTransactions(exchanges),

@@ -5,11 +5,11 @@ import { describe, expect, test } from "vitest";
 import type { NewResult } from "../../../api/sellers/exam-store.ts";
 import { earlierOf, judgeExams, verdictOf } from "../../../api/sellers/published/judge-exams.ts";
 import { payeeExams, sellerVerification } from "../../../api/sellers/published/verification.ts";
-import { type EndedExam, type ExamOrder, isVoid } from "../../../api/sellers/record.ts";
+import { type ExamOrder, isVoid, type PublishedExam } from "../../../api/sellers/record.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { send } from "../../support/payments/requests.ts";
-import { FAIL, heldIn, sampleOrder, sampleResult } from "../../support/sellers/samples.ts";
+import { FAIL, heldIn, sampleOrder, samplePublished } from "../../support/sellers/samples.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain());
@@ -95,6 +95,7 @@ describe("Verification of an origin", () => {
   const NOW = new Date("2026-11-24T12:00:00.000Z");
   const origin = "https://seller.example";
   const site = { origin, prefix: "/" } as const;
+  const WALLET = `0x${"5e".repeat(20)}` as const;
 
   interface Plan {
     readonly daysAgo: number;
@@ -104,21 +105,16 @@ describe("Verification of an origin", () => {
     readonly reversed?: boolean;
   }
 
-  function exam({ daysAgo, level = "full", order = {}, corrected = false, reversed = false }: Plan): EndedExam {
-    const endedAt = new Date(NOW.getTime() - daysAgo * DAY_MS);
-    const { evidence: _, ...result } = sampleResult({ endedAt, level });
-    const correction = corrected ? { reason: "The examiner's clock was wrong.", at: NOW, free: null } : null;
-    return {
-      order: sampleOrder(order),
-      result,
-      correction,
-      reversedAt: reversed ? NOW : null,
-      refund: null,
-      removal: null,
-    };
-  }
+  const exam = ({ daysAgo, level = "full", order = {}, corrected = false, reversed = false }: Plan): PublishedExam =>
+    samplePublished(
+      sampleOrder(order),
+      { endedAt: new Date(NOW.getTime() - daysAgo * DAY_MS), level },
+      {
+        correction: corrected ? { reason: "The examiner's clock was wrong.", at: NOW, free: null } : null,
+        reversedAt: reversed ? NOW : null,
+      },
+    );
 
-  const FAIL = { level: null } as const;
   const POST = { method: "POST", body: '{"about":"rain"}' } as const;
   const record = (...plans: readonly Plan[]) =>
     sellerVerification({ site, exams: plans.map(exam) }, "https://trust.test", NOW);
@@ -204,27 +200,14 @@ describe("Verification of an origin", () => {
     });
   });
 
-  test("A PASS lists the earlier FAILs of its request", () => {
-    const exams = [{ daysAgo: 1 }, { daysAgo: 2, ...FAIL }, { daysAgo: 3, ...FAIL, order: POST }].map(exam);
-    expect(earlierOf(exams[0] as EndedExam, exams)).toEqual([exams[1]]);
-  });
-
-  describe("A payee", () => {
-    const shown = (...plans: readonly Plan[]) =>
-      payeeExams(`0x${"5e".repeat(20)}`, plans.map(exam), { baseUrl: "https://trust.test", now: NOW }).exams.map(
-        ({ result, control }) => [result, control],
-      );
-
-    test("A payee's record has the PASS of an exam that it bought but no FAIL, because its payment may have been forwarded", () => {
-      expect(shown({ daysAgo: 1 })).toEqual([["pass", "file"]]);
-      expect(shown({ daysAgo: 1, ...FAIL })).toEqual([]);
-    });
-
-    test("A payee's record omits expired, superseded, withdrawn, and reversed exams", () => {
-      expect(shown({ daysAgo: 30 })).toEqual([]);
-      expect(shown({ daysAgo: 1, corrected: true })).toEqual([]);
-      expect(shown({ daysAgo: 1, reversed: true })).toEqual([]);
-      expect(shown({ daysAgo: 1, ...FAIL }, { daysAgo: 2 })).toEqual([]);
-    });
+  test.each<[string, readonly Plan[], number]>([
+    ["counts", [{ daysAgo: 1 }], 1],
+    ["has expired", [{ daysAgo: 30 }], 0],
+    ["is withdrawn", [{ daysAgo: 1, corrected: true }], 0],
+    ["is reversed", [{ daysAgo: 1, reversed: true }], 0],
+    ["is superseded", [{ daysAgo: 1, ...FAIL }, { daysAgo: 2 }], 0],
+  ])("A payee's record lists a PASS only while it counts: one that %s", (_, plans, listed) => {
+    const { exams } = payeeExams(WALLET, plans.map(exam), { baseUrl: "https://trust.test", now: NOW });
+    expect(exams).toHaveLength(listed);
   });
 });

@@ -5,7 +5,7 @@ import { bytes } from "../../../api/platform/db/connection.ts";
 import { MAIN_NETWORK, NETWORKS } from "../../../api/platform/networks.ts";
 import { createExamStore, type NewResult } from "../../../api/sellers/exam-store.ts";
 import type { KeptEvidence, KeptExchange } from "../../../api/sellers/published/schemas.ts";
-import { type ExamOrder, VALID_DAYS } from "../../../api/sellers/record.ts";
+import { type Exam, type ExamOrder, type PublishedExam, published, VALID_DAYS } from "../../../api/sellers/record.ts";
 import type { Signed } from "../payments/signing.ts";
 
 const random32 = () => `0x${randomBytes(32).toString("hex")}` as const;
@@ -67,6 +67,14 @@ export function sampleResult(over: Partial<NewResult> = {}): NewResult {
     validUntil: new Date(endedAt.getTime() + VALID_DAYS * 86_400_000),
     ...over,
   };
+}
+
+/** A published exam that is not stored. */
+export function samplePublished(order: ExamOrder, over: Partial<NewResult>, after: Partial<Exam> = {}): PublishedExam {
+  const { evidence: _, ...result } = sampleResult(over);
+  const exam = published({ order, result, correction: null, reversedAt: null, refund: null, removal: null, ...after });
+  if (exam === null) throw new Error("the sample is not published");
+  return exam;
 }
 
 /** Stores an order as a sale does, and takes its work under a lease. @returns the lease */
