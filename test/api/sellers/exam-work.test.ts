@@ -10,7 +10,7 @@ import { EXAM_PRICE, mostSpent, PROBES_AN_ORIGIN } from "../../../api/sellers/pr
 import { createCorrections } from "../../../api/sellers/published/store.ts";
 import type { ExamOrder } from "../../../api/sellers/record.ts";
 import { forFile } from "../../support/for-file.ts";
-import { sampleOrder, sampleResult, storeExam, storePurchase } from "../../support/sellers/samples.ts";
+import { sampleOrder, sampleResult, storeExam, storePurchase, UNPUBLISHED } from "../../support/sellers/samples.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
 const database = await freshDatabase();
@@ -162,7 +162,7 @@ test("The commitments include an ended exam's signed payments until they have se
 
 test("Owed refunds count as commitments, and a refund leaves enough for open orders and earlier refunds", async () => {
   const [work, store] = [createExamWork(pool), createExamStore(pool)];
-  const owed = { outcome: "interrupted", level: null, isPublic: false, validUntil: null, owes: "refund" } as const;
+  const owed = { ...UNPUBLISHED, owes: "refund" } as const;
   for (const minute of [1, 2]) {
     await ordered({ orderedAt: new Date(Date.UTC(2026, 6, 1, 10, minute)) });
     const { order, run } = await taken();
@@ -203,13 +203,7 @@ test("A free exam that ended through our fault may be repeated once", async () =
   expect(both.toSorted()).toEqual([false, true]);
   expect([await grants.take(second), await grants.grant(corrected.id, "cd".repeat(32))]).toEqual([false, false]);
   expect((await store.get(corrected.id))?.correction?.free?.exam).toBe(first.id);
-  const broken = {
-    outcome: "interrupted",
-    level: null,
-    isPublic: false,
-    validUntil: null,
-    endedAt: new Date(0),
-  } as const;
+  const broken = { ...UNPUBLISHED, endedAt: new Date(0) };
   const { run } = await taken();
   await store.complete(first.id, run, sampleResult({ ...broken, owes: "another" }));
   expect((await store.get(corrected.id))?.correction?.free?.exam).toBeNull();
