@@ -17,12 +17,6 @@ export interface FreeExamParts {
   readonly now: () => Date;
 }
 
-/**
- * Takes a granted exam on behalf of a client.
- * @returns the response to the order, the same each time
- */
-export type TakeFree = (id: string, token: string, client: string) => Promise<ReturnType<typeof orderedDocument>>;
-
 /** Returns one ID per corrected exam, and another for each time a failure on our side ended the free one. */
 const freeExamId = (id: string, broken: number): string =>
   createHash("sha256")
@@ -31,11 +25,12 @@ const freeExamId = (id: string, broken: number): string =>
     .slice(0, 32);
 
 /**
- * Only the holder of the token may take the exam, because a competitor would take it while the seller is down. It
- * requests a new quote, because the old one may be as old as the correction.
+ * Creates a function that takes a granted exam on behalf of a client and returns the response to the order, the same
+ * each time. Only the holder of the token may take the exam, because a competitor would take it while the seller is
+ * down. It requests a new quote, because the old one may be as old as the correction.
  */
-export function createFreeExams({ store, grants, intake, baseUrl, now }: FreeExamParts): TakeFree {
-  return async (id, token, client) => {
+export function createFreeExams({ store, grants, intake, baseUrl, now }: FreeExamParts) {
+  return async (id: string, token: string, client: string) => {
     const [corrected, grant] = isExamId(id) ? await Promise.all([store.get(id), grants.find(id)]) : [null, null];
     if (corrected === null || grant === null || grant.tokenSha256 !== tokenSha256(token))
       throw new Problem("not_found", { detail: "No free exam matches this id and this token." });

@@ -13,7 +13,7 @@ import { consentUrl } from "./consent.ts";
 import { EXAM_DESCRIPTION, examStatus, examTerms, orderedDocument } from "./exam-document.ts";
 import { EXAM_BODY, EXAM_REQUEST, type ExamRequest, METHODS } from "./exam-request.ts";
 import type { ExamStore } from "./exam-store.ts";
-import type { TakeFree } from "./free-exam.ts";
+import type { createFreeExams } from "./free-exam.ts";
 import type { Asking } from "./look.ts";
 import { EXAM_NETWORK, EXAM_PRICE } from "./products.ts";
 import { isExamId } from "./record.ts";
@@ -34,7 +34,7 @@ export interface ExamRouteParts {
   readonly exams: {
     readonly intake: ExamIntake;
     readonly store: ExamStore;
-    readonly takeFree: TakeFree;
+    readonly takeFree: ReturnType<typeof createFreeExams>;
     /** False if no account pays for them. */
     readonly isForSale: boolean;
   };
