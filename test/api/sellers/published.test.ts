@@ -2,29 +2,17 @@ import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { jcs } from "../../../api/platform/signing/document.ts";
-import type { NewResult } from "../../../api/sellers/exam-store.ts";
-import type { ExamOrder } from "../../../api/sellers/record.ts";
 import { checkLogged, parsePolicy, parseProof } from "../../../packages/verifier/src/index.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
-import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { send } from "../../support/payments/requests.ts";
-import {
-  EXCHANGE,
-  FAIL,
-  heldIn,
-  NAMED,
-  SELLERS_WALLET,
-  sampleOrder,
-  UNPUBLISHED,
-} from "../../support/sellers/samples.ts";
+import { startRecords } from "../../support/sellers/records.ts";
+import { EXCHANGE, FAIL, NAMED, SELLERS_WALLET, sampleOrder, UNPUBLISHED } from "../../support/sellers/samples.ts";
 import { connectOwner } from "../../support/service/database.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
-import { startService } from "../../support/service/service.ts";
 
 const REMOVE = fileURLToPath(new URL("../../../scripts/evidence-remove.ts", import.meta.url));
 const DAY_MS = 86_400_000;
@@ -34,12 +22,8 @@ const PATIENT = { timeout: 30_000, interval: 100 } as const;
 let days = 0;
 const now = () => new Date(Date.now() + days * DAY_MS);
 
-const chain = await forFile(startTestChain());
-const service = await forFile(startService({ chain, now }));
-const pool = await forFile(new pg.Pool({ connectionString: service.database.apiUrl, max: 1 }));
-const get = (path: string, accept = "application/json") => send(`${service.url}${path}`, { headers: { accept } });
+const { service, get, held } = await startRecords(now);
 
-const held = (...exam: [Partial<ExamOrder>?, Partial<NewResult>?]) => heldIn(pool, ...exam);
 /** The settlement on the chain, which differs from the transaction that the seller names. */
 const SEEN = {
   nonce: `0x${"0a".repeat(32)}`,

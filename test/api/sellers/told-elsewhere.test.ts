@@ -2,24 +2,14 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { JSONWebKeySet } from "jose";
-import pg from "pg";
 import { describe, expect, test } from "vitest";
-import type { NewResult } from "../../../api/sellers/exam-store.ts";
-import type { ExamOrder } from "../../../api/sellers/record.ts";
 import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/index.ts";
 import { type DidDocument, joseAccepts, type SignedDocument, w3cAccepts } from "../../packages/verifier/independent.ts";
-import { startTestChain } from "../../support/chain/chain.ts";
-import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
-import { send } from "../../support/payments/requests.ts";
-import { FAIL, heldIn, sampleOrder, UNPUBLISHED } from "../../support/sellers/samples.ts";
-import { startService } from "../../support/service/service.ts";
+import { startRecords } from "../../support/sellers/records.ts";
+import { FAIL, sampleOrder, UNPUBLISHED } from "../../support/sellers/samples.ts";
 
-const chain = await forFile(startTestChain());
-const service = await forFile(startService({ chain }));
-const pool = await forFile(new pg.Pool({ connectionString: service.database.apiUrl, max: 1 }));
-const get = (path: string, accept = "application/json") => send(`${service.url}${path}`, { headers: { accept } });
-const held = (...exam: [Partial<ExamOrder>?, Partial<NewResult>?]) => heldIn(pool, ...exam);
+const { service, pool, get, held } = await startRecords();
 const passed = await held();
 
 test("A PASS is not shown as green while the newest exam of another request of its origin is a FAIL", async () => {

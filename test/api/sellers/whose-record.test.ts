@@ -1,22 +1,13 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
-import pg from "pg";
 import { describe, expect, test } from "vitest";
-import type { NewResult } from "../../../api/sellers/exam-store.ts";
 import { earlierOf, judgeExams, verdictOf } from "../../../api/sellers/published/judge-exams.ts";
 import { payeeExams, sellerVerification } from "../../../api/sellers/published/verification.ts";
 import { type ExamOrder, isVoid, type PublishedExam } from "../../../api/sellers/record.ts";
-import { startTestChain } from "../../support/chain/chain.ts";
-import { forFile } from "../../support/for-file.ts";
-import { send } from "../../support/payments/requests.ts";
-import { FAIL, heldIn, sampleOrder, samplePublished } from "../../support/sellers/samples.ts";
-import { startService } from "../../support/service/service.ts";
+import { startRecords } from "../../support/sellers/records.ts";
+import { FAIL, sampleOrder, samplePublished } from "../../support/sellers/samples.ts";
 
-const chain = await forFile(startTestChain());
-const service = await forFile(startService({ chain }));
-const pool = await forFile(new pg.Pool({ connectionString: service.database.apiUrl, max: 1 }));
-const get = (path: string, accept = "application/json") => send(`${service.url}${path}`, { headers: { accept } });
-const held = (...exam: [Partial<ExamOrder>?, Partial<NewResult>?]) => heldIn(pool, ...exam);
+const { service, get, held } = await startRecords();
 
 describe("A tenant of a shared host", () => {
   const origin = "https://shared.example";
@@ -52,6 +43,7 @@ describe("A tenant of a shared host", () => {
     await held({ origin, url, ...consent("/") }, FAIL);
     expect(await verified()).toMatchObject({ verified: false, reasons: [{ code: "current_fail" }, {}] });
     expect(await verified("/~ada/")).toMatchObject({ verified: false, reasons: [{ code: "current_fail" }] });
+    expect(await verified("/~eve/")).toMatchObject({ tested: false });
     expect(await board()).toEqual([]);
     await held({ origin, url, ...consent("/~ada/") }, { endedAt: new Date() });
     expect(await verified("/~ada/")).toMatchObject({ verified: true });
