@@ -206,7 +206,7 @@ async function checked(url: string): Promise<string> {
 
 const UNTESTED = /^valid, not verified: never tested\n/m;
 
-/** What is printed in each language. Code blocks in Python have the suffix `-py`. */
+/** The output of the programs in each language. Code blocks in Python have the suffix `-py`. */
 const LANGUAGES = {
   "": {
     members: (name: string) => `${name}: `,

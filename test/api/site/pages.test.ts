@@ -192,8 +192,8 @@ describe("verification page", () => {
   });
 
   test("An unseen wallet and unknown activity are shown as such", () => {
-    const none = { settled_payments: 0, distinct_counterparties: 0, last_seen_days: null, window_days: 90, note: "" };
-    expect(renderVerification({ ...VERIFICATION, activity: none })).toContain("<dd>not in this period</dd>");
+    const unseen = { settled_payments: 0, distinct_counterparties: 0, last_seen_days: null, window_days: 90, note: "" };
+    expect(renderVerification({ ...VERIFICATION, activity: unseen })).toContain("<dd>not in this period</dd>");
     expect(renderVerification(VERIFICATION)).toContain("Temporarily unavailable");
   });
 });
