@@ -90,7 +90,7 @@ export const inLine = ({ id, nodes }: Pick<axe.Result, "id" | "nodes">): string 
   `${id}: ${nodes.map((node) => node.html).join(" | ")}`;
 
 /** The number of pixels by which a page scrolls sideways. */
-export const widerThanScreen = (page: Page) =>
+const widerThanScreen = (page: Page) =>
   page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 
 const SCREENSHOTS = fileURLToPath(new URL("../../browser/screenshots/", import.meta.url));
