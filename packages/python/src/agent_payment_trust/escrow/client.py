@@ -21,8 +21,7 @@ from x402.schemas import PaymentRequirements
 
 from ..errors import InputError
 from ..sources import fetch
-from .authorization import PRIMARY_TYPE, TYPES, message_of
-from .payment_info import ZERO_ADDRESS, PaymentInfo, payer_agnostic_nonce
+from .payment_info import PRIMARY_TYPE, TYPES, ZERO_ADDRESS, PaymentInfo, message_of, payer_agnostic_nonce
 
 #: The fee of a service's contracts: 1% of a release.
 _FEE_BPS = 100

@@ -18,8 +18,7 @@ from eth_utils.crypto import keccak
 
 from ..errors import Refusal
 from ..strict_json import parse_unsigned_json
-from .authorization import TYPES, message_of
-from .payment_info import PaymentInfo, payer_agnostic_nonce, payment_id
+from .payment_info import TYPES, PaymentInfo, message_of, payer_agnostic_nonce, payment_id
 from .terms import AUTH_CAPTURE, AUTHORIZATION_SECONDS, COMMERCE, FEE_BPS, MAX_TIMEOUT_SECONDS, Offer
 
 #: The largest payment header, in bytes, with room for an ERC-1271 signature of 2 KiB.

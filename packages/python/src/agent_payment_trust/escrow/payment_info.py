@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass, replace
+from typing import Any
 
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
@@ -58,3 +59,29 @@ def payment_id(chain_id: int, custody: str, info: PaymentInfo) -> bytes:
 def payer_agnostic_nonce(chain_id: int, custody: str, info: PaymentInfo) -> bytes:
     """Return the nonce of the payer's authorization: the id with a zero payer."""
     return payment_id(chain_id, custody, replace(info, payer=ZERO_ADDRESS))
+
+
+#: USDC's ``ReceiveWithAuthorization`` (EIP-3009), whose nonce binds every term of a payment.
+PRIMARY_TYPE = "ReceiveWithAuthorization"
+TYPES = {
+    PRIMARY_TYPE: [
+        {"name": "from", "type": "address"},
+        {"name": "to", "type": "address"},
+        {"name": "value", "type": "uint256"},
+        {"name": "validAfter", "type": "uint256"},
+        {"name": "validBefore", "type": "uint256"},
+        {"name": "nonce", "type": "bytes32"},
+    ]
+}
+
+
+def message_of(info: PaymentInfo, collector: str, nonce: bytes) -> dict[str, Any]:
+    """Return the authorization for the payer to sign over to the collector, which alone can redeem it."""
+    return {
+        "from": info.payer,
+        "to": collector,
+        "value": info.max_amount,
+        "validAfter": 0,
+        "validBefore": info.pre_approval_expiry,
+        "nonce": nonce,
+    }
