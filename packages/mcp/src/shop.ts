@@ -1,4 +1,5 @@
-import type { Address, LocalAccount } from "viem";
+import { type Address, getAddress, isAddress, type LocalAccount } from "viem";
+import { z } from "zod";
 import { type Bought, bought, errorOf, onceMore, refusalOf, StillKept, UntrustedAnswer } from "./bought.ts";
 import type { Budget } from "./budget.ts";
 import { carriedBy } from "./carried-authorization.ts";
@@ -8,8 +9,7 @@ import { type PaidOutput, pendingOutput, priceOf, refusedOutput, toPay } from ".
 import type { AskPaymentState } from "./payment-state.ts";
 import type { Call, PendingPayment, PendingPayments } from "./pending-payments.ts";
 import type { Product } from "./products.ts";
-import { publishedBy } from "./published.ts";
-import { problemOf, type Service, type ServiceAnswer, ServiceError, type ServiceRequest } from "./service.ts";
+import { problemOf, read, type Service, type ServiceAnswer, ServiceError, type ServiceRequest } from "./service.ts";
 import { createSharedCalls, type Finished } from "./shared-calls.ts";
 import { sign, termsOf } from "./stock-client.ts";
 import { amountOf, checkKept, checkTerms, type PaymentRequired, RefusedTerms } from "./terms.ts";
@@ -215,4 +215,35 @@ export async function askTerms(service: Service, request: ServiceRequest): Promi
   const answer = await service.send(request);
   if (answer.status !== 402) throw new ServiceError(`${path}: expected its terms (402); ${problemOf(answer)}`);
   return termsOf(answer.headers);
+}
+
+/** The published facts about a paid path: the price in atomic units, and the payee. */
+interface Published {
+  readonly amount: bigint;
+  readonly payTo: Address;
+}
+
+const address = z.string().refine((text) => isAddress(text, { strict: false }), "expected an address");
+
+const MANIFEST = z.object({
+  resources: z.array(z.object({ resource: z.string(), amount: z.string().regex(/^\d{1,19}$/), payTo: address })),
+});
+
+/** Reads `/.well-known/x402` on first use and caches it for the whole session; later changes are ignored. */
+function publishedBy(service: Service): (path: string) => Promise<Published> {
+  let manifest: Promise<z.infer<typeof MANIFEST>> | null = null;
+  return async (path) => {
+    manifest ??= readManifest(service);
+    // A failed read is retried next time.
+    manifest.catch(() => (manifest = null));
+    const found = (await manifest).resources.find(({ resource }) => resource === `${service.baseUrl}${path}`);
+    if (found === undefined) throw new ServiceError(`The service publishes no price for ${path}. Nothing was signed.`);
+    return { amount: BigInt(found.amount), payTo: getAddress(found.payTo) };
+  };
+}
+
+async function readManifest(service: Service): Promise<z.infer<typeof MANIFEST>> {
+  const manifest = MANIFEST.safeParse((await read(service, "/.well-known/x402")).document);
+  if (!manifest.success) throw new ServiceError("/.well-known/x402 is not an x402 manifest. Nothing was signed.");
+  return manifest.data;
 }

@@ -1,13 +1,18 @@
 import type { McpServer, ToolAnnotations } from "@modelcontextprotocol/server";
 import { freeServer, READS, register } from "./free-server.ts";
 import { formatUsd } from "./money.ts";
-import type { PaidParts } from "./paid-tool.ts";
+import type { PaidParts, PaidTool } from "./paid-tool.ts";
 import type { Product } from "./products.ts";
 import type { Service } from "./service.ts";
 import { askTerms } from "./shop.ts";
 import { amountOf } from "./terms.ts";
+import { arbiterVerify } from "./tools/arbiter-verify.ts";
+import { certify } from "./tools/certify.ts";
 import { MY_PURCHASES, type WalletParts } from "./tools/my-purchases.ts";
-import { PAID_TOOLS } from "./tools/paid.ts";
+import { scoreBatch, scoreWallet } from "./tools/scores.ts";
+
+/** The tools that pay from the user's wallet. */
+export const PAID_TOOLS: readonly PaidTool[] = [scoreWallet, scoreBatch, certify, arbiterVerify];
 
 /** Payments are not refundable, so clients should ask their user. */
 const PAYS: ToolAnnotations = {

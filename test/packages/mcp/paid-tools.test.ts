@@ -8,7 +8,7 @@ import { formatUsd, parseUsd } from "../../../packages/mcp/src/money.ts";
 import { ServiceError } from "../../../packages/mcp/src/service.ts";
 import { DEFAULT_BUDGET_USD, DEFAULT_LOG_ENTRIES, parseSettings } from "../../../packages/mcp/src/settings.ts";
 import { checkTerms, type PaymentRequired, RefusedTerms } from "../../../packages/mcp/src/terms.ts";
-import { PAID_TOOLS } from "../../../packages/mcp/src/tools/paid.ts";
+import { PAID_TOOLS } from "../../../packages/mcp/src/tool-server.ts";
 import { startArbiterScene } from "../../support/arbiter/scene.ts";
 import { boardSeeder } from "../../support/board.ts";
 import { forFile } from "../../support/for-file.ts";

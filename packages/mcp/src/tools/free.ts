@@ -1,8 +1,6 @@
 import type { FreeTool } from "../free-tool.ts";
-import { arbiterPolicy } from "./arbiter-policy.ts";
 import { checkCredential } from "./check-credential.ts";
-import { escrowInfo } from "./escrow-info.ts";
-import { listTests } from "./list-tests.ts";
+import { arbiterPolicy, escrowInfo, listTests } from "./documents.ts";
 import { settlementStatus } from "./settlement-status.ts";
 import { verifyAgent } from "./verify-agent.ts";
 import { verifySeller } from "./verify-seller.ts";
