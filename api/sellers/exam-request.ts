@@ -1,6 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 import { z } from "zod";
-import { namedRoute } from "../../packages/seller-check/src/exam/named-route.ts";
+import { namedRoute } from "../../packages/seller-check/src/exam/other-routes.ts";
 import type { PaymentKey } from "../platform/http/route.ts";
 import { formatUsd } from "../platform/money.ts";
 import type { Network } from "../platform/networks.ts";

@@ -1,6 +1,6 @@
-import { ExaminersFault } from "../../packages/seller-check/src/exam/examiners-fault.ts";
 import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts";
 import type { Ledger } from "../../packages/seller-check/src/exam/ledger.ts";
+import { ExaminersFault } from "../../packages/seller-check/src/exam/ledger.ts";
 
 export interface NetworkHealthParts {
   /**

@@ -1,9 +1,9 @@
 import PQueue from "p-queue";
 import type { Authorization } from "../../packages/escrow/src/authorization.ts";
 import { type ExamReport, examine } from "../../packages/seller-check/src/exam/examine.ts";
-import { ExaminersFault } from "../../packages/seller-check/src/exam/examiners-fault.ts";
 import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts";
 import type { Ledger } from "../../packages/seller-check/src/exam/ledger.ts";
+import { ExaminersFault } from "../../packages/seller-check/src/exam/ledger.ts";
 import type { Payer } from "../../packages/seller-check/src/exam/payment.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";

@@ -11,11 +11,11 @@ import {
   parseAbi,
   parseEventLogs,
 } from "viem";
-import { ExaminersFault } from "./exam/examiners-fault.ts";
 import {
   type Authorizations,
   type Bar,
   barsIn,
+  ExaminersFault,
   holdState,
   type Ledger,
   type Reading,

@@ -1,12 +1,12 @@
 export type { Authorization } from "../../escrow/src/authorization.ts";
 export { chainLedger } from "./chain-ledger.ts";
 export { type ExamOrder, type ExamReport, examine } from "./exam/examine.ts";
-export { ExaminersFault } from "./exam/examiners-fault.ts";
 export type { Answer, Exchange, Family, HttpRequest, Transport } from "./exam/exchange.ts";
 export type { Authorizations, Bar, Ledger, Reading, Settled } from "./exam/ledger.ts";
+export { ExaminersFault } from "./exam/ledger.ts";
 export { CHECK_WEIGHTS, type Level } from "./exam/level.ts";
-export { namedRoute } from "./exam/named-route.ts";
 export type { OtherRoute } from "./exam/other-routes.ts";
+export { namedRoute } from "./exam/other-routes.ts";
 export type { Payer, TypedAuthorization } from "./exam/payment.ts";
 export { type Remedy, remedyOf } from "./exam/remedies.ts";
 export type { Payable, Terms } from "./exam/terms.ts";

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { type Address, type Hex, isAddress, parseUnits } from "viem";
-import { namedRoute } from "./exam/named-route.ts";
 import type { OtherRoute } from "./exam/other-routes.ts";
+import { namedRoute } from "./exam/other-routes.ts";
 import type { Resource } from "./exam/visit.ts";
 
 const USAGE = `Examines a paid endpoint as a buyer would. It pays up to three times, and tries requests that must fail.

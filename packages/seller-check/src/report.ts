@@ -4,7 +4,7 @@ import type { Exchange } from "./exam/exchange.ts";
 import { CHECK_WEIGHTS } from "./exam/level.ts";
 import { plain, plainJson } from "./exam/plain.ts";
 import { remedyOf } from "./exam/remedies.ts";
-import { usdc } from "./exam/usdc.ts";
+import { usdc } from "./exam/terms.ts";
 import { CHECK_TITLES, type CheckResult } from "./exam/vocabulary.ts";
 
 const MARKS = { pass: "PASS", fail: "FAIL", not_applicable: "n/a " } as const;

@@ -3,8 +3,8 @@ import { createPublicClient, http, type PublicClient } from "viem";
 import { expect, test } from "vitest";
 import { createHeadLook } from "../../../api/sellers/chain.ts";
 import { watchNetworkHealth } from "../../../api/sellers/network-health.ts";
-import { ExaminersFault } from "../../../packages/seller-check/src/exam/examiners-fault.ts";
 import type { Transport } from "../../../packages/seller-check/src/exam/exchange.ts";
+import { ExaminersFault } from "../../../packages/seller-check/src/exam/ledger.ts";
 import { serveHttp } from "../../support/http-server.ts";
 
 const BLOCK_MS = 2_000;

@@ -12,7 +12,7 @@ import { EXAM_PRICE, mostSpent } from "../../../api/sellers/products.ts";
 import { createCorrections } from "../../../api/sellers/published/store.ts";
 import type { ExamOrder } from "../../../api/sellers/record.ts";
 import { createExamRunner, type RunnerParts } from "../../../api/sellers/run-exam.ts";
-import { ExaminersFault } from "../../../packages/seller-check/src/exam/examiners-fault.ts";
+import { ExaminersFault } from "../../../packages/seller-check/src/exam/ledger.ts";
 import { httpTransport } from "../../../packages/seller-check/src/http-transport.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { namedRoute } from "../../../packages/seller-check/src/exam/named-route.ts";
+import { namedRoute } from "../../../packages/seller-check/src/exam/other-routes.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { failedStatements, holdExam, outcomes } from "../../support/sellers/held-exam.ts";

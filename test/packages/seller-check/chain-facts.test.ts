@@ -3,8 +3,8 @@ import type { Address, Hex } from "viem";
 import { expect, test } from "vitest";
 import { factsOf } from "../../../packages/seller-check/src/exam/chain-facts.ts";
 import { openExamWallet } from "../../../packages/seller-check/src/exam/exam-wallet.ts";
-import { ExaminersFault } from "../../../packages/seller-check/src/exam/examiners-fault.ts";
 import type { Bar, Ledger, Settled } from "../../../packages/seller-check/src/exam/ledger.ts";
+import { ExaminersFault } from "../../../packages/seller-check/src/exam/ledger.ts";
 import type { Payment } from "../../../packages/seller-check/src/exam/payment.ts";
 import type { Terms } from "../../../packages/seller-check/src/exam/terms.ts";
 

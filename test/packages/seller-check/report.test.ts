@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { isSharedStorable } from "../../../packages/seller-check/src/exam/checks/caching.ts";
 import { CHECK_WEIGHTS, levelOf } from "../../../packages/seller-check/src/exam/level.ts";
 import { plain, plainJson } from "../../../packages/seller-check/src/exam/plain.ts";
 import { remedyOf } from "../../../packages/seller-check/src/exam/remedies.ts";
-import { isSharedStorable } from "../../../packages/seller-check/src/exam/shared-cache.ts";
 import {
   CHECKS,
   type CheckName,

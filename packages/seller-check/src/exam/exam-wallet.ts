@@ -1,11 +1,11 @@
 import { type Address, type Hex, isAddressEqual } from "viem";
 import { type Facts, factsOf } from "./chain-facts.ts";
-import { ExaminersFault } from "./examiners-fault.ts";
 import type { HoldKey } from "./hold.ts";
 import type { HoldState, Ledger } from "./ledger.ts";
+import { ExaminersFault } from "./ledger.ts";
 import type { Payer, Payment } from "./payment.ts";
 import type { Terms } from "./terms.ts";
-import { usdc } from "./usdc.ts";
+import { usdc } from "./terms.ts";
 
 /** The maximum number of payments to a seller in one exam. */
 export const MOST_PAYMENTS = 3;

@@ -1,10 +1,9 @@
 import { decodePaymentRequiredHeader } from "@x402/core/http";
 import { PaymentRequiredV1Schema, PaymentRequiredV2Schema } from "@x402/core/schemas";
-import { type Address, getAddress, isAddress } from "viem";
+import { type Address, formatUnits, getAddress, isAddress } from "viem";
 import { NETWORKS } from "../../../verifier/src/networks.ts";
 import type { Answer } from "./exchange.ts";
 import { AUTH_CAPTURE, type HoldTerms, holdTermsOf } from "./hold.ts";
-import { usdc } from "./usdc.ts";
 
 /** Version 1 names of the networks that an exam can pay on. */
 const NAMES_V1: ReadonlyMap<unknown, string> = new Map(Object.entries(NETWORKS).map(([id, { key }]) => [key, id]));
@@ -177,3 +176,6 @@ function parsed<T>(parse: () => T): T | undefined {
     return undefined;
   }
 }
+
+/** Formats atomic units for people, such as 0.003 USDC. The exam pays in tokens of six decimals. */
+export const usdc = (atomic: bigint): string => `${formatUnits(atomic, 6)} USDC`;

@@ -1,7 +1,7 @@
 import { type ExamWallet, MOST_PAYMENTS, openExamWallet } from "./exam-wallet.ts";
-import { ExaminersFault } from "./examiners-fault.ts";
 import type { Exchange, HttpRequest, Transport } from "./exchange.ts";
 import type { Ledger } from "./ledger.ts";
+import { ExaminersFault } from "./ledger.ts";
 import { asQuoted, numbered, type Payer, type Payment, type Signing, signed } from "./payment.ts";
 import type { Terms } from "./terms.ts";
 
