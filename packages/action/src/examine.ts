@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
-import type { Examine, LeastLevel } from "./exam-inputs.ts";
 import { Failure, formatUsd } from "./fields.ts";
+import type { Examine, LeastLevel } from "./inputs.ts";
 import type { Report } from "./report.ts";
 
 type SellerCheck = typeof import("../../seller-check/src/index.ts");
