@@ -15,10 +15,6 @@ def from_base64(text: str) -> bytes | None:
     return base64.b64decode(text) if _BASE64.fullmatch(text) else None
 
 
-def to_base64(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
-
-
 def from_base64url(text: str) -> bytes | None:
     """Return the bytes of unpadded base64url, or None for empty text and other encodings of the same bytes."""
     if text == "" or not _BASE64URL.fullmatch(text):

@@ -11,14 +11,7 @@ from ..errors import InputError
 from ..issuer import issuer_of_did, origin_of
 from ..strict_json import Json, JsonObject
 from .did import DidKey, key_of
-from .statement import Statement, read_statement
-
-_UINT256_MEMBERS = ("version", "validUntil", "issuedAt")
-#: The members of each payload in the order in which they are signed.
-_ORDER = {
-    "offer": ("version", "resourceUrl", "scheme", "network", "asset", "payTo", "amount", "validUntil"),
-    "receipt": ("version", "network", "resourceUrl", "payer", "issuedAt", "transaction"),
-}
+from .statement import MEMBERS, Statement, read_statement
 
 
 @dataclass(frozen=True)
@@ -116,7 +109,7 @@ def _signer_of(kind: str, statement: Statement) -> str | None:
     if not re.fullmatch(r"0x[0-9a-fA-F]{130}", statement.signature):
         return None
     primary = kind.capitalize()
-    fields = [{"name": name, "type": "uint256" if name in _UINT256_MEMBERS else "string"} for name in _ORDER[kind]]
+    fields = [{"name": name, "type": "uint256" if of is int else "string"} for name, of in MEMBERS[kind].items()]
     # The chain id is always 1: the domain belongs to the extension, not to a contract.
     domain = {"name": f"x402 {kind}", "version": "1", "chainId": 1}
     message = encode_typed_data(domain, {primary: fields}, dict(statement.payload))

@@ -11,8 +11,8 @@ from ..errors import InputError, Refusal, quote
 from ..issuer import origin_of
 from ..strict_json import Json, JsonObject, parse_strict_json
 
-#: Every member of a payload is a string or a whole number (version 1 of the extension).
-_MEMBERS: dict[str, dict[str, type]] = {
+#: The members of each payload, a string or a whole number, in the order in which they are signed (version 1).
+MEMBERS: dict[str, dict[str, type]] = {
     "offer": {
         "version": int,
         "resourceUrl": str,
@@ -92,7 +92,7 @@ def _read_payload(kind: str, payload: Json) -> JsonObject:
         raise InputError(f"The {kind} has no payload.")
     # A JWS receipt may omit its transaction; in EIP-712 it is empty.
     whole = {"transaction": "", **payload} if kind == "receipt" else payload
-    members = _MEMBERS[kind]
+    members = MEMBERS[kind]
     for name, expected in members.items():
         value: Any = whole.get(name)
         is_right = type(value) is expected and (not isinstance(value, int) or 0 <= value <= _MAX_SAFE_INTEGER)
