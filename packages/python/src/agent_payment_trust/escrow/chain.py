@@ -25,8 +25,8 @@ from web3.types import TxReceipt
 
 from .exact import ExactPayment
 from .payment import Payment
-from .payment_info import MEMBERS, ZERO_ADDRESS
-from .terms import AUTH_CAPTURE, COMMERCE, EscrowFacts, Token
+from .payment_info import MEMBERS, PRIMARY_TYPE, TYPES, ZERO_ADDRESS
+from .terms import AUTH_CAPTURE, COMMERCE, LEAST_SECONDS_VALID, EscrowFacts, Token
 
 Status = Literal["none", "held", "released", "refunded"]
 _STATUSES: tuple[Status, ...] = ("none", "held", "released", "refunded")
@@ -35,8 +35,6 @@ _ATTEMPTS = 6
 _MINED_WITHIN_SECONDS = 60
 #: The gas limit of a hold: an account uses up to 178,000, a contract wallet that checks its signature slightly more.
 _HOLD_GAS = 250_000
-#: The remaining validity that an authorization needs for the hold to be mined, in seconds.
-_LEAST_SECONDS_VALID = 6
 #: The gas limit of a transfer, which uses up to 100,000, or more for a contract wallet that checks its signature.
 _TRANSFER_GAS = 250_000
 #: More than the lifetime of an authorization; nodes limit the range of one search.
@@ -95,15 +93,7 @@ _ABI: list[Any] = [
     _function("authorizationState", [{"name": "a", "type": "address"}, {"name": "n", "type": "bytes32"}], ["bool"]),
     _function(
         "transferWithAuthorization",
-        [
-            {"name": "from", "type": "address"},
-            {"name": "to", "type": "address"},
-            {"name": "value", "type": "uint256"},
-            {"name": "validAfter", "type": "uint256"},
-            {"name": "validBefore", "type": "uint256"},
-            {"name": "nonce", "type": "bytes32"},
-            {"name": "signature", "type": "bytes"},
-        ],
+        [*TYPES[PRIMARY_TYPE], {"name": "signature", "type": "bytes"}],
         [],
         "nonpayable",
     ),
@@ -222,7 +212,7 @@ class Chain:
             raise
         return bytes(data[:4]) == _ERC_1271_VALID
 
-    async def hold(self, payment: Payment, signature: bytes) -> Held | NotHeld:
+    async def hold(self, payment: Payment) -> Held | NotHeld:
         """Put a payment on the chain exactly once: a hold is sent only while the chain shows none.
 
         :raises Exception: if it remains unknown whether the payment is held
@@ -234,9 +224,9 @@ class Chain:
                 return NotHeld(state.status)
             if state.status == "held":
                 return Held(await self._transaction_of(payment), state.refundable_from, False)
-            if payment.info.pre_approval_expiry < time.time() + _LEAST_SECONDS_VALID:
+            if payment.info.pre_approval_expiry < time.time() + LEAST_SECONDS_VALID:
                 return NotHeld("refused", f"its validBefore is {payment.info.pre_approval_expiry}, which is too soon")
-            call = self._authorize(payment, signature)
+            call = self._authorize(payment)
             refusal = await self._simulate(call, _HOLD_GAS)
             if refusal is not None and refusal[0] not in _HELD_MEANWHILE:
                 return NotHeld("refused", refusal[1])
@@ -337,9 +327,10 @@ class Chain:
             to = start - 1
         raise LookupError(f"Payment 0x{payment.id.hex()} is held, but the node does not return its event.")
 
-    def _authorize(self, payment: Payment, signature: bytes) -> AsyncContractFunction:
+    def _authorize(self, payment: Payment) -> AsyncContractFunction:
         info, collector = payment.info, payment.offer.escrow.collector
-        return self._contract_of(payment).functions.authorize(info.as_tuple(), info.max_amount, collector, signature)
+        members = info.as_tuple(), info.max_amount, collector, payment.signature
+        return self._contract_of(payment).functions.authorize(*members)
 
     def _contract_of(self, payment: Payment) -> AsyncContract:
         return self._contract(payment.offer.escrow.address)

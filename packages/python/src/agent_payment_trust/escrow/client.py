@@ -10,10 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from eth_abi.abi import encode
 from eth_account.signers.local import LocalAccount
 from eth_utils.address import is_address, to_checksum_address
-from eth_utils.crypto import keccak
 from x402.mechanisms.evm.default_assets import find_default_asset
 from x402.mechanisms.evm.signers import EthAccountSigner
 from x402.mechanisms.evm.types import TypedDataDomain
@@ -21,7 +19,15 @@ from x402.schemas import PaymentRequirements
 
 from ..errors import InputError
 from ..sources import fetch
-from .payment_info import PRIMARY_TYPE, TYPES, ZERO_ADDRESS, PaymentInfo, message_of, payer_agnostic_nonce
+from .payment_info import (
+    PRIMARY_TYPE,
+    TYPES,
+    ZERO_ADDRESS,
+    PaymentInfo,
+    bound_salt,
+    message_of,
+    payer_agnostic_nonce,
+)
 
 #: The fee of a service's contracts: 1% of a release.
 _FEE_BPS = 100
@@ -29,7 +35,6 @@ _FEE_BPS = 100
 _LONGEST_AUTHORIZATION_SECONDS = 3600
 #: The longest time that a service may have to release the money, in seconds.
 _LONGEST_CAPTURE_SECONDS = 48 * 3600
-_SALT_TYPEHASH = keccak(text="x402AuthCaptureSaltBinding(address receiverAuthorizer,address policy,uint256 saltNonce)")
 
 
 class RefusedTerms(ValueError):
@@ -109,9 +114,9 @@ class AuthCaptureEvmScheme:
         chain_id = _chain_id(requirements.network)
         deployment = _deployment(extra.get("authCaptureEscrow"))
         salt_nonce = secrets.randbits(256)
-        binding = [_optional_address(extra, name) for name in ("receiverAuthorizer", "policy")]
-        is_bound = binding != [ZERO_ADDRESS, ZERO_ADDRESS]
-        salt = _bound_salt(binding, salt_nonce) if is_bound else salt_nonce
+        receiver, policy = (_optional_address(extra, name) for name in ("receiverAuthorizer", "policy"))
+        is_bound = (receiver, policy) != (ZERO_ADDRESS, ZERO_ADDRESS)
+        salt = bound_salt(policy, salt_nonce, receiver) if is_bound else salt_nonce
         info = self._terms(requirements, extra, salt)
         nonce = payer_agnostic_nonce(chain_id, deployment.escrow, info)
         message = message_of(info, deployment.collector, nonce)
@@ -179,11 +184,6 @@ def _deployment(escrow: object) -> _Deployment:
         if str(escrow).lower() == one.escrow.lower():
             return one
     raise _refused("extra.authCaptureEscrow", escrow, " or ".join(one.escrow for one in _DEPLOYMENTS))
-
-
-def _bound_salt(binding: list[str], salt_nonce: int) -> int:
-    kinds = ["bytes32", "address", "address", "uint256"]
-    return int.from_bytes(keccak(encode(kinds, [_SALT_TYPEHASH, *binding, salt_nonce])), "big")
 
 
 def _optional_address(extra: dict[str, Any], name: str) -> str:

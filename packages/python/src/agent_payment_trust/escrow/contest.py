@@ -14,6 +14,7 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from ..strict_json import jcs
+from .payment_info import bound_salt
 
 #: The longest window, in seconds.
 LONGEST_CONTEST_SECONDS = 1200
@@ -22,8 +23,6 @@ CONTEST_ROOM_SECONDS = 120
 _MOST_CONDITIONS_BYTES = 1024
 _A_DAY = 86_400
 _TERMS_TYPEHASH = keccak(text="ContestTerms(uint32 contestSeconds,bytes32 conditionsSha256)")
-_SALT_TYPEHASH = keccak(text="x402AuthCaptureSaltBinding(address receiverAuthorizer,address policy,uint256 saltNonce)")
-_NOBODY = "0x0000000000000000000000000000000000000000"
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,7 @@ class ContestTerms:
 
     def salt(self, salt_nonce: int) -> int:
         """Return the salt of a payment under these terms, which the payer's signature binds."""
-        members = [_SALT_TYPEHASH, _NOBODY, self.policy, salt_nonce]
-        return int.from_bytes(keccak(encode(["bytes32", "address", "address", "uint256"], members)), "big")
+        return bound_salt(self.policy, salt_nonce)
 
     def on_wire(self, salt_nonce: int) -> dict[str, Any]:
         """Return the contest in a forwarded body."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,10 +40,32 @@ class Delivery:
         """Return the value of a header; empty if it is absent."""
         return next((value for one, value in self.headers if one == name), "")
 
+    @property
+    def end_to_end(self) -> tuple[tuple[str, str], ...]:
+        """Return the headers that a server does not write itself."""
+        own = ("content-length", "transfer-encoding", "connection")
+        return tuple(one for one in self.headers if one[0] not in own)
+
+    def passed_on(self, headers: Mapping[str, str]) -> Delivery:
+        """Return a handler's response with these headers added or replaced."""
+        cached = {} if self.header("cache-control") else {"cache-control": "no-store"}
+        added = {**headers, **cached}
+        others = tuple(one for one in self.headers if one[0] not in added)
+        return Delivery(self.status, (*others, *added.items()), self.body)
+
 
 def failure(error: str) -> Delivery:
     """Return a 500 with this error, which the arbiter refunds."""
     return Delivery(500, (("content-type", "application/json"),), json.dumps({"error": error}).encode())
+
+
+def too_large() -> Delivery:
+    return failure(f"The merchant's response is larger than {MAX_BODY_BYTES} bytes, the largest to be evaluated.")
+
+
+def encoded(value: object) -> str:
+    """Return JSON in base64, as in a header."""
+    return base64.b64encode(json.dumps(value, separators=(",", ":")).encode()).decode("ascii")
 
 
 def sign_delivery(account: LocalAccount, offer: Offer, payment_id: bytes, delivery: Delivery) -> str:
@@ -80,7 +103,7 @@ def signed_for_buyer(account: LocalAccount, offer: Offer, payment_id: bytes, del
         "content_encoding": delivery.header("content-encoding"),
         "signature": sign_delivery(account, offer, payment_id, delivery),
     }
-    return base64.b64encode(json.dumps(signed, separators=(",", ":")).encode()).decode("ascii")
+    return encoded(signed)
 
 
 def on_wire(delivery: Delivery) -> dict[str, Any]:

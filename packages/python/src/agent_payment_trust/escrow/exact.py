@@ -8,16 +8,12 @@ from typing import Any
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from .payment import Header, as_address, as_bytes, as_object, as_whole, check_network, mismatch
-from .terms import MAX_TIMEOUT_SECONDS, Offer, common_requirements
+from .payment import CLOCK_SKEW_SECONDS, Header, as_address, as_bytes, as_object, as_whole, check_form, mismatch
+from .terms import LEAST_SECONDS_VALID, MAX_TIMEOUT_SECONDS, Offer, common_requirements
 
 EXACT = "exact"
 #: The protection that a buyer gives up, for clients that show terms.
 _LOSES = "Paid to the merchant immediately, without a hold, an arbiter's evaluation, or a refund."
-#: The allowed clock difference between a merchant's machines, in seconds.
-_CLOCK_SKEW_SECONDS = 30
-#: The remaining validity that an authorization needs for the transfer to be mined, in seconds.
-_LEAST_SECONDS_VALID = 6
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,7 @@ class ExactPayment:
 
     def too_late(self, now: float) -> str | None:
         """Return the reason why the authorization can no longer be mined in time, or None if it can."""
-        least = int(now) + 1 + _LEAST_SECONDS_VALID
+        least = int(now) + 1 + LEAST_SECONDS_VALID
         if self.valid_before >= least:
             return None
         return str(mismatch("authorization.validBefore", self.valid_before, f"at least {least}"))
@@ -74,9 +70,7 @@ def read_exact(header: Header, offer: Offer, now: float) -> ExactPayment:
         nonce=nonce,
         signature=as_bytes(header.payload.get("signature"), "payload.signature"),
     )
-    check_network(header, offer)
-    if "permit2Authorization" in header.payload:
-        raise mismatch("payload", "a permit2Authorization", "an EIP-3009 authorization alone")
+    check_form(header, offer)
     if len(nonce) != 32:
         raise mismatch("authorization.nonce", f"0x{nonce.hex()}", "32 bytes")
     if payment.payee.lower() != offer.merchant.lower():
@@ -85,7 +79,7 @@ def read_exact(header: Header, offer: Offer, now: float) -> ExactPayment:
         raise mismatch("authorization.value", payment.value, offer.price)
     if payment.valid_after > int(now):
         raise mismatch("authorization.validAfter", payment.valid_after, f"at most {int(now)}")
-    latest = int(now) + MAX_TIMEOUT_SECONDS + _CLOCK_SKEW_SECONDS
+    latest = int(now) + MAX_TIMEOUT_SECONDS + CLOCK_SKEW_SECONDS
     if payment.valid_before > latest:
         raise mismatch("authorization.validBefore", payment.valid_before, f"at most {latest}")
     return payment

@@ -3,44 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from .chain import Chain
 from .delivery import Delivery
 from .exact import ExactPayment
-from .only_once import claim_delivery, leased
-from .sale import Refusal, Unsold, being_made, bought_other, lock_of
+from .purchase import Order, Sold, Unsold, bought_other, claim_delivery, leased, lock_of
 from .store import DeliveryStore, KeptDelivery
-
-
-@dataclass(frozen=True)
-class SoldExactly:
-    """A response and the transfer that paid for it."""
-
-    payment: ExactPayment
-    kept: KeptDelivery
-    is_replay: bool
-
-
-@dataclass(frozen=True)
-class Uncharged:
-    """The handler returned a failure, and nothing was charged."""
-
-    delivery: Delivery
-
-
-@dataclass(frozen=True)
-class ExactOrder:
-    """An ordinary payment, and its purchase."""
-
-    payment: ExactPayment
-    #: Method and path with its query.
-    resource: str
-    #: The merchant's refusal of the input, or None.
-    validate: Callable[[], Awaitable[Delivery | None]]
-    #: The merchant's handler. It returns a response instead of raising.
-    run: Callable[[], Awaitable[Delivery]]
 
 
 class ExactSales:
@@ -50,8 +18,8 @@ class ExactSales:
         self._chain = chain
         self._store = store
 
-    async def sell(self, order: ExactOrder) -> SoldExactly | Uncharged | Unsold | Refusal:
-        """Sell one request.
+    async def sell(self, order: Order[ExactPayment]) -> Sold | Unsold | Delivery:
+        """Sell one request, or return the merchant's refusal or failure, for which nothing is charged.
 
         :raises Exception: if it is unknown whether the payment has settled; the same request may be sent again
         """
@@ -59,11 +27,11 @@ class ExactSales:
             kept = await self._store.get(order.payment.id)
             return await self._sell_once(order) if kept is None else _replay(order, kept)
 
-    async def _sell_once(self, order: ExactOrder) -> SoldExactly | Uncharged | Unsold | Refusal:
+    async def _sell_once(self, order: Order[ExactPayment]) -> Sold | Unsold | Delivery:
         payment = order.payment
         refusal = await order.validate()
         if refusal is not None:
-            return Refusal(refusal)
+            return refusal
         paid = await self._chain.paid_by(payment)
         if paid == "elsewhere":
             return Unsold("conflict", "This payment was used before, and its response is no longer stored.")
@@ -72,32 +40,30 @@ class ExactSales:
             if refused is not None:
                 return Unsold("payment_required", f"The payment cannot be made: {refused}")
         claim = await claim_delivery(self._store, payment.id, order.resource)
+        if isinstance(claim, Unsold):
+            return claim
         if isinstance(claim, KeptDelivery):
             return _replay(order, claim)
-        if claim.resource != order.resource:
-            return bought_other(payment.id, claim.resource)
-        if claim.lease is None:
-            return being_made(payment.id)
-        async with leased(self._store, payment.id, claim.lease):
-            return await self._serve(order, claim.lease, paid)
+        async with leased(self._store, payment.id, claim):
+            return await self._serve(order, claim, paid)
 
-    async def _serve(self, order: ExactOrder, lease: str, paid: str | None) -> SoldExactly | Uncharged | Unsold:
+    async def _serve(self, order: Order[ExactPayment], lease: str, paid: str | None) -> Sold | Unsold | Delivery:
         """Run the handler, charge for its response unless it is paid, and store it."""
         payment = order.payment
         delivery = await order.run()
         if paid is None and delivery.status >= 400:
             await self._store.extend(payment.id, lease, 0)
-            return Uncharged(delivery)
+            return delivery.passed_on({})
         # A transfer may also revert because someone else has submitted the same authorization.
         transaction = paid or await self._chain.settle(payment) or await self._chain.paid_by(payment)
         if transaction is None or transaction == "elsewhere":
             await self._store.extend(payment.id, lease, 0)
             return Unsold("payment_required", "The payment cannot be made: USDC refused it when it was sent.")
         kept = await self._store.keep(payment.id, KeptDelivery(delivery, order.resource, transaction, "release"))
-        return SoldExactly(payment, kept, is_replay=False)
+        return Sold(payment, kept, is_replay=False)
 
 
-def _replay(order: ExactOrder, kept: KeptDelivery) -> SoldExactly | Unsold:
+def _replay(order: Order[ExactPayment], kept: KeptDelivery) -> Sold | Unsold:
     if kept.resource != order.resource:
         return bought_other(order.payment.id, kept.resource)
-    return SoldExactly(order.payment, kept, is_replay=True)
+    return Sold(order.payment, kept, is_replay=True)

@@ -13,16 +13,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from eth_account.signers.local import LocalAccount
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-from .delivery import MAX_BODY_BYTES, Delivery, failure
-from .seller import MAX_REQUEST_BYTES, Asked, TooLarge, create_seller
-from .store import DeliveryStore
+from .delivery import MAX_BODY_BYTES, Delivery, failure, too_large
+from .seller import MAX_REQUEST_BYTES, Asked, Options, Seller, TooLarge
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 logger = logging.getLogger("agent_payment_trust.escrow")
 
@@ -34,21 +35,7 @@ _Message = MutableMapping[str, Any]
 _CONDITIONAL = re.compile(rb"if-.*|range", re.IGNORECASE)
 
 
-def escrowed(
-    *,
-    account: LocalAccount | Callable[[], LocalAccount],
-    rpc_url: str | Callable[[], str],
-    arbiter_url: str,
-    price: str,
-    validate: Validate | None = None,
-    description: str = "",
-    origin: str | None = None,
-    least_seconds_left: int | None = None,
-    contest_seconds: int = 0,
-    contest_conditions: Mapping[str, Mapping[str, Any]] | None = None,
-    exact: bool = False,
-    store: DeliveryStore | None = None,
-) -> type[APIRoute]:
+def escrowed(*, validate: Validate | None = None, **options: Unpack[Options]) -> type[APIRoute]:
     """Return the route class of escrowed routes: ``APIRouter(route_class=escrowed(…))``.
 
     An unpaid request gets a 402 with the terms. A paid one is held on the chain, then handled, and its response goes to
@@ -73,19 +60,7 @@ def escrowed(
         one, such as ``PostgresStore``
     :raises ValueError: for an invalid price, origin, contest, or ``least_seconds_left``
     """
-    seller = create_seller(
-        account=account,
-        rpc_url=rpc_url,
-        arbiter_url=arbiter_url,
-        price=price,
-        description=description,
-        origin=origin,
-        least_left=least_seconds_left,
-        contest_seconds=contest_seconds,
-        contest_conditions=contest_conditions,
-        exact=exact,
-        store=store,
-    ).start()
+    seller = Seller(**options).start()
 
     async def serve(request: Request, handler: _Handler) -> Response:
         whole = request
@@ -173,14 +148,13 @@ async def _read(request: Request, response: Response) -> Delivery:
         logger.exception("A response broke off.")
         return failure("The merchant's response broke off.")
     if len(body) > MAX_BODY_BYTES:
-        return failure(f"The merchant's response is larger than {MAX_BODY_BYTES} bytes, the largest to be evaluated.")
+        return too_large()
     headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in start["headers"])
     return Delivery(start["status"], headers, bytes(body))
 
 
 def _response_of(delivery: Delivery) -> Response:
     response = Response(delivery.body, delivery.status)
-    own = {"content-length", "transfer-encoding", "connection"}
-    kept = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in delivery.headers if name not in own]
+    kept = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in delivery.end_to_end]
     response.raw_headers = [*kept, (b"content-length", str(len(delivery.body)).encode())]
     return response

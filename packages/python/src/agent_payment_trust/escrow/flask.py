@@ -19,15 +19,16 @@ import re
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from eth_account.signers.local import LocalAccount
 from flask import Response, current_app, g, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from .delivery import MAX_BODY_BYTES, Delivery, failure
-from .seller import MAX_REQUEST_BYTES, Asked, Seller, TooLarge, create_seller
-from .store import DeliveryStore
+from .delivery import MAX_BODY_BYTES, Delivery, failure, too_large
+from .seller import MAX_REQUEST_BYTES, Asked, Options, Seller, TooLarge
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 logger = logging.getLogger("agent_payment_trust.escrow")
 
@@ -39,21 +40,7 @@ _T = TypeVar("_T")
 _CONDITIONAL = re.compile(r"HTTP_(IF_.*|RANGE)")
 
 
-def escrowed(
-    *,
-    account: LocalAccount | Callable[[], LocalAccount],
-    rpc_url: str | Callable[[], str],
-    arbiter_url: str,
-    price: str,
-    validate: Validate | None = None,
-    description: str = "",
-    origin: str | None = None,
-    least_seconds_left: int | None = None,
-    contest_seconds: int = 0,
-    contest_conditions: Mapping[str, Mapping[str, Any]] | None = None,
-    exact: bool = False,
-    store: DeliveryStore | None = None,
-) -> Callable[[View], View]:
+def escrowed(*, validate: Validate | None = None, **options: Unpack[Options]) -> Callable[[View], View]:
     """Return a decorator for views, to be placed below the route's.
 
     It works like ``agent_payment_trust.escrow.fastapi.escrowed``. A view finds the payment's id in
@@ -65,29 +52,14 @@ def escrowed(
     lock = threading.Lock()
     sellers: dict[int, Seller] = {}
 
-    def make() -> Seller:
-        return create_seller(
-            account=account,
-            rpc_url=rpc_url,
-            arbiter_url=arbiter_url,
-            price=price,
-            description=description,
-            origin=origin,
-            least_left=least_seconds_left,
-            contest_seconds=contest_seconds,
-            contest_conditions=contest_conditions,
-            exact=exact,
-            store=store,
-        )
-
     # Faults of the options are reported when the program starts.
-    make().start()
+    Seller(**options).start()
 
     def seller() -> Seller:
         """Return this process's seller. A server may fork after it has loaded the program."""
         with lock:
             if os.getpid() not in sellers:
-                sellers[os.getpid()] = make()
+                sellers[os.getpid()] = Seller(**options)
             return sellers[os.getpid()]
 
     def decorate(view: View) -> View:
@@ -154,9 +126,7 @@ def _delivered(view: View, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
         for part in response.iter_encoded():
             body += part
             if len(body) > MAX_BODY_BYTES:
-                return failure(
-                    f"The merchant's response is larger than {MAX_BODY_BYTES} bytes, the largest to be evaluated."
-                )
+                return too_large()
     except Exception:
         logger.exception("A response broke off.")
         return failure("The merchant's response broke off.")
@@ -167,11 +137,9 @@ def _delivered(view: View, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
 
 
 def _response_of(delivery: Delivery) -> Response:
-    own = {"content-length", "transfer-encoding", "connection"}
-    headers = [one for one in delivery.headers if one[0] not in own]
     response = Response(delivery.body, delivery.status)
     response.headers.clear()
-    response.headers.extend(headers)
+    response.headers.extend(delivery.end_to_end)
     response.headers["content-length"] = str(len(delivery.body))
     return response
 

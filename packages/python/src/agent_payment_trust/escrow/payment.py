@@ -24,7 +24,7 @@ from .terms import AUTH_CAPTURE, AUTHORIZATION_SECONDS, COMMERCE, FEE_BPS, MAX_T
 #: The largest payment header, in bytes, with room for an ERC-1271 signature of 2 KiB.
 _MAX_HEADER_BYTES = 16_384
 #: The allowed clock difference between a merchant's machines, in seconds.
-_CLOCK_SKEW_SECONDS = 30
+CLOCK_SKEW_SECONDS = 30
 #: The minimum time for the arbiter to release, in seconds: one hour less than offered.
 _LEAST_AUTHORIZATION_SECONDS = AUTHORIZATION_SECONDS - 3600
 #: USDC refuses an account's signature with the higher s.
@@ -42,13 +42,18 @@ class PaymentRefused(ValueError):
 
 @dataclass(frozen=True)
 class Payment:
-    """A payment that matches an offer. Its signature has not been checked yet."""
+    """A payment that matches an offer."""
 
     offer: Offer
     info: PaymentInfo
+    #: As sent, until it is checked; then in the form that the hold needs.
     signature: bytes
     #: The nonce in the salt's preimage, if the offer has a window.
     salt_nonce: int = 0
+
+    @property
+    def payer(self) -> str:
+        return self.info.payer
 
     @property
     def id(self) -> bytes:
@@ -114,25 +119,25 @@ def read_payment(header: Header, offers: Sequence[Offer], now: float) -> Payment
     offer = next((one for one in offers if one.escrow.scheme == scheme), None)
     if offer is None:
         raise mismatch("accepted.scheme", scheme, " or ".join(one.escrow.scheme for one in offers))
-    check_network(header, offer)
+    check_form(header, offer)
     return _matching(offer, accepted, header.payload, now)
 
 
-def check_network(header: Header, offer: Offer) -> None:
-    """Check the network.
+def check_form(header: Header, offer: Offer) -> None:
+    """Check that a payment names no other network than the offer's, and contains no allowance.
 
-    :raises PaymentRefused: if the payment names a network other than the offer's
+    :raises PaymentRefused: if it names or contains one
     """
     network = offer.escrow.network
     if header.accepted.get("network", network) != network:
         raise mismatch("accepted.network", header.accepted["network"], network)
+    if "permit2Authorization" in header.payload:
+        raise mismatch("payload", "a permit2Authorization", "an EIP-3009 authorization alone")
 
 
 def _matching(offer: Offer, accepted: Mapping[str, Any], payload: Mapping[str, Any], now: float) -> Payment:
     """Build the terms from the offer; the payment adds only its account, its expiries, and its salt."""
     escrow = offer.escrow
-    if "permit2Authorization" in payload:
-        raise mismatch("payload", "a permit2Authorization", "an EIP-3009 authorization alone")
     order = as_object(payload.get("authorization"), "payload.authorization")
     if escrow.scheme == AUTH_CAPTURE:
         extra = as_object(accepted.get("extra"), "accepted.extra")
@@ -182,7 +187,7 @@ def _bound_salt_nonce(payload: Mapping[str, Any], offer: Offer, info: PaymentInf
 
 def _check_expiries(info: PaymentInfo, offer: Offer, now: float) -> None:
     """Check the expiries. Only upper bounds depend on the time, so that a payment accepted once remains accepted."""
-    latest = int(now) + 1 + MAX_TIMEOUT_SECONDS + _CLOCK_SKEW_SECONDS
+    latest = int(now) + 1 + MAX_TIMEOUT_SECONDS + CLOCK_SKEW_SECONDS
     if info.pre_approval_expiry > latest:
         raise mismatch("authorization.validBefore", info.pre_approval_expiry, f"at most {latest}")
     least, most = info.pre_approval_expiry + _LEAST_AUTHORIZATION_SECONDS, latest + AUTHORIZATION_SECONDS

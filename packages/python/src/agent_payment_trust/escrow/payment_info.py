@@ -24,6 +24,7 @@ MEMBERS = (
     ("feeReceiver", "address"),
     ("salt", "uint256"),
 )
+_SALT_TYPEHASH = keccak(text="x402AuthCaptureSaltBinding(address receiverAuthorizer,address policy,uint256 saltNonce)")
 _TYPEHASH = keccak(text=f"PaymentInfo({','.join(f'{kind} {name}' for name, kind in MEMBERS)})")
 
 
@@ -59,6 +60,12 @@ def payment_id(chain_id: int, custody: str, info: PaymentInfo) -> bytes:
 def payer_agnostic_nonce(chain_id: int, custody: str, info: PaymentInfo) -> bytes:
     """Return the nonce of the payer's authorization: the id with a zero payer."""
     return payment_id(chain_id, custody, replace(info, payer=ZERO_ADDRESS))
+
+
+def bound_salt(policy: str, salt_nonce: int, receiver_authorizer: str = ZERO_ADDRESS) -> int:
+    """Return the salt that binds these addresses into the payer's signature."""
+    members = [_SALT_TYPEHASH, receiver_authorizer, policy, salt_nonce]
+    return int.from_bytes(keccak(encode(["bytes32", "address", "address", "uint256"], members)), "big")
 
 
 #: USDC's ``ReceiveWithAuthorization`` (EIP-3009), whose nonce binds every term of a payment.

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Literal
-from weakref import WeakValueDictionary
 
 from .arbiter import Arbiter
 from .chain import Chain, Held, NotHeld
 from .contest import CONTEST_ROOM_SECONDS, ContestTerms
 from .delivery import Delivery
-from .only_once import claim_delivery, leased
 from .payment import Payment
+from .purchase import Order, Sold, Unsold, bought_other, claim_delivery, leased, lock_of, not_yet
 from .rules import is_coded, refund_reason
 from .store import DeliveryStore, KeptDelivery
 from .terms import REFUNDABLE_AFTER_SECONDS
@@ -27,7 +24,7 @@ _LEAST_SECONDS_TO_DECIDE = 300
 _LOOKS = 5
 
 
-def least_seconds_left(given: int | None, contest: ContestTerms | None) -> int:
+def parse_seconds_left(given: int | None, contest: ContestTerms | None) -> int:
     """Parse the option ``least_seconds_left``; its default is 20 minutes, or the window plus 5 minutes if that is more.
 
     :raises ValueError: if it is less than a release needs in addition to the window, or more than 30 minutes
@@ -41,53 +38,6 @@ def least_seconds_left(given: int | None, contest: ContestTerms | None) -> int:
     raise ValueError(f"least_seconds_left is {given}, expected {least} to {REFUNDABLE_AFTER_SECONDS}.")
 
 
-@dataclass(frozen=True)
-class Sold:
-    """The response of a sale.
-
-    ``withheld``: the arbiter refunds a response that looks like goods, and the buyer does not get it.
-    """
-
-    payment: Payment
-    kept: KeptDelivery
-    is_replay: bool
-    withheld: bool = False
-
-
-@dataclass(frozen=True)
-class Unsold:
-    """The reason why there is no response.
-
-    ``payment_required``: the buyer has to sign another payment. ``conflict``: the payment bought something else.
-    ``not_yet``: the same header completes the sale later.
-    """
-
-    kind: Literal["payment_required", "conflict", "not_yet"]
-    error: str
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """The merchant refuses the input, and nothing was held for it."""
-
-    delivery: Delivery
-
-
-@dataclass(frozen=True)
-class Order:
-    """A signed payment, and its purchase."""
-
-    payment: Payment
-    #: In the form that the hold needs.
-    signature: bytes
-    #: Method and path with its query.
-    resource: str
-    #: The merchant's refusal of the input, or None.
-    validate: Callable[[], Awaitable[Delivery | None]]
-    #: The merchant's handler. It returns a response instead of raising.
-    run: Callable[[], Awaitable[Delivery]]
-
-
 class Sales:
     """Sells requests. The same payment again, concurrently or later, gets the same response."""
 
@@ -97,8 +47,8 @@ class Sales:
         self._store = store
         self._least_seconds_left = least_seconds_left
 
-    async def sell(self, order: Order) -> Sold | Unsold | Refusal:
-        """Sell one request.
+    async def sell(self, order: Order[Payment]) -> Sold | Unsold | Delivery:
+        """Sell one request, or return the merchant's refusal of the input.
 
         :raises Exception: if it is unknown whether the payment is held; the same request may be sent again
         """
@@ -106,14 +56,14 @@ class Sales:
             kept = await self._store.get(order.payment.id)
             return await (self._sell_once(order) if kept is None else self._replay(order, kept))
 
-    async def _sell_once(self, order: Order) -> Sold | Unsold | Refusal:
+    async def _sell_once(self, order: Order[Payment]) -> Sold | Unsold | Delivery:
         payment, shown = order.payment, f"0x{order.payment.id.hex()}"
         refusal = await order.validate()
         if refusal is not None:
             state = await self._chain.state(payment)
             if state.status == "none":
-                return Refusal(refusal)
-        held = await self._chain.hold(payment, order.signature)
+                return refusal
+        held = await self._chain.hold(payment)
         if isinstance(held, NotHeld):
             return await self._unless_sold(order, _unsold(held, shown))
         if not held.is_own:
@@ -122,50 +72,48 @@ class Sales:
                 return await self._unless_sold(order, _too_late(held, shown))
         return await self._deliver(order, refusal, held.transaction)
 
-    async def _unless_sold(self, order: Order, unsold: Unsold) -> Sold | Unsold:
+    async def _unless_sold(self, order: Order[Payment], unsold: Unsold) -> Sold | Unsold:
         """Check for a sale by another process since the first look. Its response is stored before the release."""
         kept = await self._store.get(order.payment.id)
         return unsold if kept is None else await self._replay(order, kept)
 
-    async def _deliver(self, order: Order, refusal: Delivery | None, transaction: str) -> Sold | Unsold:
+    async def _deliver(self, order: Order[Payment], refusal: Delivery | None, transaction: str) -> Sold | Unsold:
         """Make the delivery of a held payment, unless another process did or is doing so."""
         payment = order.payment
         claim = await claim_delivery(self._store, payment.id, order.resource)
+        if isinstance(claim, Unsold):
+            return claim
         if isinstance(claim, KeptDelivery):
             return await self._replay(order, claim)
-        if claim.resource != order.resource:
-            return bought_other(payment.id, claim.resource)
-        if claim.lease is None:
-            return being_made(payment.id)
-        async with leased(self._store, payment.id, claim.lease):
+        async with leased(self._store, payment.id, claim):
             # If it is already held, the refusal is the delivery, and the arbiter refunds it immediately.
             delivery = await order.run() if refusal is None else refusal
         kept = await self._store.keep(payment.id, KeptDelivery(delivery, order.resource, transaction))
         return await self._hand_over(order, kept, is_replay=False)
 
-    async def _replay(self, order: Order, kept: KeptDelivery) -> Sold | Unsold:
+    async def _replay(self, order: Order[Payment], kept: KeptDelivery) -> Sold | Unsold:
         if kept.resource != order.resource:
             return bought_other(order.payment.id, kept.resource)
         return await self._hand_over(order, kept, is_replay=True)
 
-    async def _hand_over(self, order: Order, kept: KeptDelivery, *, is_replay: bool) -> Sold | Unsold:
+    async def _hand_over(self, order: Order[Payment], kept: KeptDelivery, *, is_replay: bool) -> Sold | Unsold:
         """Return a response once the arbiter has it, and only if the merchant gets the money for it."""
         payment, delivery, shown = order.payment, kept.delivery, f"0x{order.payment.id.hex()}"
         decision = kept.decision if kept.decision != "pending" else await self._arbiter.decide(payment, delivery)
         if decision == "ended":
             return _over(shown)
         if decision == "refused":
-            return _not_yet(f"The arbiter refuses to decide payment {shown} now, so its response is withheld.")
+            return not_yet(f"The arbiter refuses to decide payment {shown} now, so its response is withheld.")
         sold = Sold(payment, replace(kept, decision=decision), is_replay)
-        is_error = delivery.status >= 400
-        # Buyers can shape a handler's response: an `error` among the goods would get them the goods and the refund.
         if decision == "refund":
-            return sold if is_error else replace(sold, withheld=True)
+            return sold
+        # Buyers can shape a handler's response: an `error` among the goods would get them the goods and the refund.
+        is_error = delivery.status >= 400
         if decision == "pending" and not is_error and (is_coded(delivery) or refund_reason(delivery) is not None):
-            return _not_yet(f"The arbiter has not decided payment {shown} yet, and may refund it for its response.")
+            return not_yet(f"The arbiter has not decided payment {shown} yet, and may refund it for its response.")
         return await self._unless_ended(order, sold)
 
-    async def _unless_ended(self, order: Order, sold: Sold) -> Sold | Unsold:
+    async def _unless_ended(self, order: Order[Payment], sold: Sold) -> Sold | Unsold:
         """Read the hold right before its response leaves, because the handler may have taken long."""
         payment, shown = order.payment, f"0x{order.payment.id.hex()}"
         state = await self._chain.state(payment)
@@ -177,37 +125,21 @@ class Sales:
             state = await self._chain.state(payment)
         if state.status == "none":
             # A reorganization removed the hold; the same authorization creates it again.
-            await self._chain.hold(payment, order.signature)
+            await self._chain.hold(payment)
             state = await self._chain.state(payment)
         if state.status == "released":
             return sold
         if state.status == "refunded":
             return _over(shown)
         if state.status == "none":
-            return _not_yet(f"The hold of payment {shown} is no longer on the chain.")
+            return not_yet(f"The hold of payment {shown} is no longer on the chain.")
         is_pending = sold.kept.decision == "pending"
         contest = payment.offer.contest
         to_decide = _LEAST_SECONDS_TO_DECIDE + (0 if contest is None else contest.seconds + CONTEST_ROOM_SECONDS)
         least = to_decide if is_pending else _LEAST_SECONDS_TO_RELEASE
         if state.refundable_from - await self._chain.latest_time() >= least:
             return sold
-        return _not_yet(f"Payment {shown} is almost refundable, and its release is not on the chain yet.")
-
-
-_locks: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
-
-
-def lock_of(payment_id: bytes) -> asyncio.Lock:
-    """Return a lock by which one request at a time sells for a payment, at all routes of the process."""
-    return _locks.setdefault(payment_id, asyncio.Lock())
-
-
-def bought_other(payment_id: bytes, resource: str) -> Unsold:
-    return Unsold("conflict", f"Payment 0x{payment_id.hex()} already bought {resource}.")
-
-
-def being_made(payment_id: bytes) -> Unsold:
-    return _not_yet(f"The response for payment 0x{payment_id.hex()} is still being made.")
+        return not_yet(f"Payment {shown} is almost refundable, and its release is not on the chain yet.")
 
 
 def _unsold(outcome: NotHeld, shown: str) -> Unsold:
@@ -233,7 +165,3 @@ def _over(shown: str) -> Unsold:
         f"The hold of payment {shown} ended before the response was ready; the payer gets the money back. "
         "Sign a new one.",
     )
-
-
-def _not_yet(why: str) -> Unsold:
-    return Unsold("not_yet", f"{why} Do not sign again; send the same header again.")

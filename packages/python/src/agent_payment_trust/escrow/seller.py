@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import json
 import logging
@@ -11,8 +10,8 @@ import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, TypedDict
 from urllib.parse import urlsplit
 
 from eth_account.signers.local import LocalAccount
@@ -20,10 +19,10 @@ from eth_account.signers.local import LocalAccount
 from ..issuer import origin_of
 from .arbiter import Arbiter
 from .chain import Chain, short_of_gas
-from .contest import ContestTerms, parse_contest
-from .delivery import Delivery, signed_for_buyer
-from .exact import EXACT, exact_requirements, read_exact
-from .exact_sale import ExactOrder, ExactSales, SoldExactly, Uncharged
+from .contest import parse_contest
+from .delivery import Delivery, encoded, signed_for_buyer
+from .exact import EXACT, ExactPayment, exact_requirements, read_exact
+from .exact_sale import ExactSales
 from .payment import (
     Header,
     MalformedPayment,
@@ -35,14 +34,15 @@ from .payment import (
     read_payment,
     unwrapped,
 )
+from .purchase import Order, Sold, Unsold
 from .rules import is_coded, refund_reason
-from .sale import Order, Refusal, Sales, Sold, Unsold, least_seconds_left
+from .sale import Sales, parse_seconds_left
 from .store import SHARED, DeliveryStore, KeptDelivery
 from .terms import Offer, parse_price, requirements
 
 logger = logging.getLogger("agent_payment_trust.escrow")
 
-_Outcome: TypeAlias = "Sold | SoldExactly | Uncharged | Unsold | Refusal"
+_Outcome: TypeAlias = "Sold | Unsold | Delivery"
 
 #: The largest request body, in bytes.
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
@@ -89,7 +89,25 @@ class _Opened:
     exact: ExactSales
 
 
-@dataclass
+class _Required(TypedDict):
+    account: LocalAccount | Callable[[], LocalAccount]
+    rpc_url: str | Callable[[], str]
+    arbiter_url: str
+    price: str
+
+
+class Options(_Required, total=False):
+    """The options of ``escrowed``, which documents them."""
+
+    description: str
+    origin: str | None
+    least_seconds_left: int | None
+    contest_seconds: int
+    contest_conditions: Mapping[str, Mapping[str, Any]] | None
+    exact: bool
+    store: DeliveryStore | None
+
+
 class Seller:
     """Sells requests through the escrow.
 
@@ -97,20 +115,40 @@ class Seller:
     the arbiter, which releases or refunds the money.
     """
 
-    account: LocalAccount | Callable[[], LocalAccount]
-    rpc_url: str | Callable[[], str]
-    arbiter_url: str
-    price: int
-    description: str
-    origin: str | None
-    contest: ContestTerms | None
-    least_seconds_left: int
-    takes_exact: bool
-    store: DeliveryStore
-    _opened: _Opened | None = None
-    _offers: list[Offer] | None = None
-    #: Sales continue when a buyer hangs up.
-    _running: set[asyncio.Task[_Outcome]] = field(default_factory=set)
+    def __init__(
+        self,
+        *,
+        account: LocalAccount | Callable[[], LocalAccount],
+        rpc_url: str | Callable[[], str],
+        arbiter_url: str,
+        price: str,
+        description: str = "",
+        origin: str | None = None,
+        least_seconds_left: int | None = None,
+        contest_seconds: int = 0,
+        contest_conditions: Mapping[str, Mapping[str, Any]] | None = None,
+        exact: bool = False,
+        store: DeliveryStore | None = None,
+    ) -> None:
+        """
+        :raises ValueError: for an invalid price, origin, node, contest, or ``least_seconds_left``
+        """
+        if origin is not None and origin_of(origin) != origin:
+            raise ValueError(f'origin is {origin!r}; expected an origin like "https://shop.example", without a path.')
+        self.account = account
+        self.rpc_url = rpc_url
+        self.arbiter_url = arbiter_url.rstrip("/")
+        self.contest = parse_contest(contest_seconds, contest_conditions)
+        self.price = parse_price(price)
+        self.description = description
+        self.origin = origin
+        self.least_seconds_left = parse_seconds_left(least_seconds_left, self.contest)
+        self.takes_exact = exact
+        self.store = SHARED if store is None else store
+        self._opened: _Opened | None = None
+        self._offers: list[Offer] | None = None
+        #: Sales continue when a buyer hangs up.
+        self._running: set[asyncio.Task[_Outcome]] = set()
 
     def start(self) -> Seller:
         """Report now any fault that would prevent every sale, unless the first request reads the key or the node."""
@@ -206,11 +244,11 @@ class Seller:
 
         if self.takes_exact and header.accepted.get("scheme") == EXACT:
             exact = read_exact(header, offers[0], time.time())
-            bought = ExactOrder(exact, resource, validate, run=lambda: asked.run(f"0x{exact.id.hex()}"))
+            bought = Order(exact, resource, validate, run=lambda: asked.run(f"0x{exact.id.hex()}"))
             return lambda: opened.exact.sell(bought)
-        payment = read_payment(header, offers, time.time())
-        signature = await self._signature(opened.chain, payment)
-        order = Order(payment, signature, resource, validate, run=lambda: asked.run(f"0x{payment.id.hex()}"))
+        read = read_payment(header, offers, time.time())
+        payment = replace(read, signature=await self._signature(opened.chain, read))
+        order = Order(payment, resource, validate, run=lambda: asked.run(f"0x{payment.id.hex()}"))
         return lambda: opened.sales.sell(order)
 
     async def _known_offers(self, opened: _Opened) -> list[Offer]:
@@ -234,42 +272,30 @@ class Seller:
         raise PaymentRefused(f"{payment.info.payer} did not sign these terms. A contract wallet must be deployed.")
 
     def _answer(self, opened: _Opened, outcome: _Outcome, offers: list[Offer], url: str) -> Delivery:
-        if isinstance(outcome, Refusal):
-            return outcome.delivery
-        if isinstance(outcome, Uncharged):
-            return _passed_on(outcome.delivery, {})
+        if isinstance(outcome, Delivery):
+            return outcome
         if isinstance(outcome, Unsold):
             if outcome.kind == "payment_required":
                 return self._required(offers, url, outcome.error)
             return _json(409, {"error": outcome.error}) if outcome.kind == "conflict" else _unavailable(outcome.error)
+        payment, kept = outcome.payment, outcome.kept
         replayed = {"x-idempotent-replay": "true"} if outcome.is_replay else {}
-        if isinstance(outcome, SoldExactly):
-            settled = _settled(outcome.kept, outcome.payment.offer, outcome.payment.payer)
-            return _passed_on(outcome.kept.delivery, {**settled, **replayed})
-        delivery = self._withheld(outcome) if outcome.withheld else outcome.kept.delivery
-        payment, kept = outcome.payment, outcome.kept
-        headers = {
-            **_settled(kept, payment.offer, payment.info.payer),
-            "x-escrow-payment": f"0x{payment.id.hex()}",
-            "x-escrow-decision": kept.decision,
-            **replayed,
-            **({} if outcome.withheld else self._contest_headers(opened.account, outcome)),
-        }
-        return _passed_on(delivery, headers)
+        headers = {"payment-response": _settled(payment, kept), **replayed}
+        if isinstance(payment, ExactPayment):
+            return kept.delivery.passed_on(headers)
+        shown = f"0x{payment.id.hex()}"
+        headers |= {"x-escrow-payment": shown, "x-escrow-decision": kept.decision}
+        if outcome.is_withheld:
+            return self._withheld(shown, kept.delivery).passed_on(headers)
+        if payment.offer.contest is not None and kept.decision == "release":
+            # The delivery, signed for its buyer too, is proof of what it received.
+            signed = signed_for_buyer(opened.account, payment.offer, payment.id, kept.delivery)
+            contest = f"{self.arbiter_url}/escrow/contest/{shown}"
+            headers |= {"x-escrow-contest": contest, "x-escrow-delivery": signed}
+        return kept.delivery.passed_on(headers)
 
-    def _contest_headers(self, account: LocalAccount, outcome: Sold) -> dict[str, str]:
-        """Sign a released delivery for its buyer too, as proof of what it received."""
-        payment, kept = outcome.payment, outcome.kept
-        if payment.offer.contest is None or kept.decision != "release":
-            return {}
-        return {
-            "x-escrow-contest": f"{self.arbiter_url}/escrow/contest/0x{payment.id.hex()}",
-            "x-escrow-delivery": signed_for_buyer(account, payment.offer, payment.id, kept.delivery),
-        }
-
-    def _withheld(self, outcome: Sold) -> Delivery:
+    def _withheld(self, shown: str, delivery: Delivery) -> Delivery:
         """Return the response that replaces a refunded one that looks like goods."""
-        shown, delivery = f"0x{outcome.payment.id.hex()}", outcome.kept.delivery
         record = f"{self.arbiter_url}/escrow/evaluation/{shown}"
         why = None if is_coded(delivery) else refund_reason(delivery)
         error = (
@@ -291,7 +317,7 @@ class Seller:
             accepts.append(exact_requirements(offers[0]))
             through = f'through an escrow, or without its protection by "{EXACT}"'
         for length in (1000, 100):
-            header = _encoded(
+            header = encoded(
                 {
                     "x402Version": 2,
                     "error": error[:length],
@@ -310,41 +336,6 @@ class Seller:
         explained = f"{error} This sale goes {through}: x402 version 2, scheme {schemes}; see PAYMENT-REQUIRED."
         headers = {"payment-required": header, "cache-control": "no-store"}
         return _json(402, {"x402Version": 1, "error": explained, "accepts": []}, headers)
-
-
-def create_seller(
-    *,
-    account: LocalAccount | Callable[[], LocalAccount],
-    rpc_url: str | Callable[[], str],
-    arbiter_url: str,
-    price: str,
-    description: str,
-    origin: str | None,
-    least_left: int | None,
-    contest_seconds: int,
-    contest_conditions: Mapping[str, Mapping[str, Any]] | None,
-    exact: bool,
-    store: DeliveryStore | None,
-) -> Seller:
-    """Return a seller with the options of ``escrowed``.
-
-    :raises ValueError: for an invalid price, origin, node, contest, or ``least_seconds_left``
-    """
-    if origin is not None and origin_of(origin) != origin:
-        raise ValueError(f'origin is {origin!r}; expected an origin like "https://shop.example", without a path.')
-    contest = parse_contest(contest_seconds, contest_conditions)
-    return Seller(
-        account=account,
-        rpc_url=rpc_url,
-        arbiter_url=arbiter_url.rstrip("/"),
-        price=parse_price(price),
-        description=description,
-        origin=origin,
-        contest=contest,
-        least_seconds_left=least_seconds_left(least_left, contest),
-        takes_exact=exact,
-        store=SHARED if store is None else store,
-    )
 
 
 def _tell_without_gas(opened: _Opened) -> None:
@@ -373,28 +364,17 @@ def _json(status: int, body: object, headers: Mapping[str, str] | None = None) -
     return Delivery(status, given, json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def _settled(kept: KeptDelivery, offer: Offer, payer: str) -> dict[str, str]:
+def _settled(payment: Payment | ExactPayment, kept: KeptDelivery) -> str:
+    offer = payment.offer
     settled = {
         "success": True,
         "transaction": kept.transaction,
         "network": offer.escrow.network,
-        "payer": payer,
+        "payer": payment.payer,
         "amount": str(offer.price),
     }
-    return {"payment-response": _encoded(settled)}
-
-
-def _passed_on(delivery: Delivery, headers: Mapping[str, str]) -> Delivery:
-    """Return the handler's response with these headers added or replaced."""
-    cached = {} if delivery.header("cache-control") else {"cache-control": "no-store"}
-    added = {**headers, **cached}
-    others = tuple(one for one in delivery.headers if one[0] not in added)
-    return Delivery(delivery.status, (*others, *added.items()), delivery.body)
+    return encoded(settled)
 
 
 def _unavailable(error: str) -> Delivery:
     return _json(503, {"error": error}, {"retry-after": "5"})
-
-
-def _encoded(value: object) -> str:
-    return base64.b64encode(json.dumps(value, separators=(",", ":")).encode()).decode("ascii")

@@ -18,6 +18,8 @@ FEE_BPS = 100
 LEAST_AMOUNT = 10_000
 #: The time for which a signed authorization is valid, in seconds.
 MAX_TIMEOUT_SECONDS = 120
+#: The remaining validity that an authorization needs for its transaction to be mined, in seconds.
+LEAST_SECONDS_VALID = 6
 #: The time that the arbiter has for a release, in seconds.
 AUTHORIZATION_SECONDS = 86_400
 #: The time after the hold from which anyone may refund it, in seconds.
