@@ -1,7 +1,19 @@
 import { z } from "zod";
-import { freeTool } from "../free-tool.ts";
+import { type FreeTool, freeTool, type ToolFacts } from "../free-tool.ts";
 import { LIMITS } from "../limits.ts";
 import { read } from "../service.ts";
+
+/** A tool without input that returns a document of the service. */
+const documentTool = <Output extends z.ZodObject>(
+  path: string,
+  facts: Omit<ToolFacts<z.ZodObject, Output>, "input">,
+): FreeTool =>
+  freeTool({
+    ...facts,
+    input: z.strictObject({}),
+    reads: [path],
+    run: async (_input, { service }) => (await read(service, path)).document as z.infer<Output>,
+  });
 
 const OFFER = { id: z.string(), method: z.string(), url: z.string(), price: z.string(), price_atomic: z.string() };
 
@@ -18,15 +30,12 @@ const MENU = z.looseObject({
   other_products: z.array(z.looseObject(OFFER)),
 });
 
-export const listTests = freeTool({
+export const listTests = documentTool("/inspect", {
   name: "list_tests",
   title: "List the tests",
   description:
     "Lists the certification tests and other products, with prices in US dollars and how to run each one. Free.",
-  input: z.strictObject({}),
   output: MENU,
-  reads: ["/inspect"],
-  run: async (_input, { service }) => (await read(service, "/inspect")).document as z.infer<typeof MENU>,
 });
 
 const POLICY = z.looseObject({
@@ -36,15 +45,12 @@ const POLICY = z.looseObject({
   rules: z.array(z.looseObject({ number: z.int(), title: z.string(), text: z.string() })),
 });
 
-export const arbiterPolicy = freeTool({
+export const arbiterPolicy = documentTool("/arbiter/policy", {
   name: "arbiter_policy",
   title: "Read the arbiter's policy",
   description:
     "The arbiter's published policy: what it verifies, what it refuses, and how each observation leads to release, refund, or escalate. Read it before you call arbiter_verify. Free.",
-  input: z.strictObject({}),
   output: POLICY,
-  reads: ["/arbiter/policy"],
-  run: async (_input, { service }) => (await read(service, "/arbiter/policy")).document as z.infer<typeof POLICY>,
 });
 
 const ESCROW = z.looseObject({
@@ -53,12 +59,9 @@ const ESCROW = z.looseObject({
   verdict_policy: z.looseObject({ timeout_seconds: z.number() }),
 });
 
-export const escrowInfo = freeTool({
+export const escrowInfo = documentTool("/escrow", {
   name: "escrow_info",
   title: "Read about the escrow",
   description: `The non-custodial escrow: its contracts, its fee, what releases or refunds a payment, the refund after ${LIMITS.escrowTimeoutMinutes} minutes, and how merchants and buyers integrate it. Free.`,
-  input: z.strictObject({}),
   output: ESCROW,
-  reads: ["/escrow"],
-  run: async (_input, { service }) => (await read(service, "/escrow")).document as z.infer<typeof ESCROW>,
 });
