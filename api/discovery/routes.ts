@@ -3,15 +3,6 @@ import { z } from "zod";
 import { freeHandler } from "../../packages/mcp/src/free-server.ts";
 import type { Service } from "../../packages/mcp/src/service.ts";
 import { FREE_TOOLS } from "../../packages/mcp/src/tools/free.ts";
-import {
-  checkListed,
-  claimsOf,
-  parseKeySet,
-  parsePolicy,
-  replayScores,
-  standingOf,
-  verifyDocument,
-} from "../../packages/verifier/src/index.ts";
 import { VERSION } from "../platform/about.ts";
 import { accepts } from "../platform/http/accept.ts";
 import { json, type Output } from "../platform/http/answer.ts";
@@ -120,12 +111,7 @@ export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): 
     output: json(MESSAGE),
     others: { 202: {}, 400: REFUSAL, 406: REFUSAL, 415: REFUSAL },
     async handle(c) {
-      const handler = freeHandler({
-        service: serviceFor()(c.env),
-        verifier: { parseKeySet, verifyDocument, replayScores, parsePolicy, checkListed, claimsOf, standingOf },
-        logPolicy: null,
-        askLeftOut: null,
-      });
+      const handler = freeHandler({ service: serviceFor()(c.env), logPolicy: null, askLeftOut: null });
       const text = new TextDecoder().decode(await readBody(c));
       if (text.trimStart().startsWith("[")) return c.json(NO_BATCH, 400);
       const headers = new Headers(c.req.raw.headers);

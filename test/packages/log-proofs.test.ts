@@ -11,7 +11,6 @@ import { verify } from "../../packages/action/src/verify.ts";
 import { httpService } from "../../packages/mcp/src/http-service.ts";
 import { createLeftOut } from "../../packages/mcp/src/left-out.ts";
 import type { Service } from "../../packages/mcp/src/service.ts";
-import * as verifier from "../../packages/verifier/src/index.ts";
 import { parsePolicy } from "../../packages/verifier/src/index.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { forFile } from "../support/for-file.ts";
@@ -91,7 +90,7 @@ describe("check_credential", () => {
       write: async (text: string) => void kept.push(text),
     };
     const local = (real: Service) => {
-      const askLeftOut = createLeftOut({ ...reading, service: real, verifier, policy, store });
+      const askLeftOut = createLeftOut({ ...reading, service: real, policy, store });
       return connectLocal({ service: real, logPolicy: policy, askLeftOut });
     };
     const reading = { mostEntries: 1_000, pause: async () => undefined };

@@ -2,19 +2,7 @@
 import { readFileSync } from "node:fs";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { privateKeyToAccount } from "viem/accounts";
-import {
-  checkLeftOut,
-  checkListed,
-  claimsOf,
-  formatKept,
-  type Policy,
-  parseKept,
-  parseKeySet,
-  parsePolicy,
-  replayScores,
-  standingOf,
-  verifyDocument,
-} from "../../verifier/src/index.ts";
+import { type Policy, parsePolicy } from "../../verifier/src/index.ts";
 import { askNode } from "./base-node.ts";
 import { createBudget } from "./budget.ts";
 import { httpService } from "./http-service.ts";
@@ -59,13 +47,13 @@ function main([argument]: readonly string[]): void {
   const pending = keptIn(folder);
   const askPaymentState = nodeUrl === null ? askService(service) : askNode(nodeUrl, service);
   const shop = createShop({ service, payer, payTo, budget, pending, askPaymentState });
-  const verifier = { parseKeySet, verifyDocument, claimsOf, standingOf, replayScores, parsePolicy, checkListed };
-  const reading = { verifier: { ...verifier, checkLeftOut, formatKept, parseKept }, mostEntries: logEntries };
   const askLeftOut =
     logPolicy === null || logEntries === 0
       ? null
-      : createLeftOut({ ...reading, service, policy: logPolicy, store: textFile(folder, baseUrl), pause });
-  serveStdio(() => toolServer({ service, shop, verifier, payer, logPolicy, askLeftOut }));
+      : createLeftOut({
+          ...{ service, policy: logPolicy, mostEntries: logEntries, store: textFile(folder, baseUrl), pause },
+        });
+  serveStdio(() => toolServer({ service, shop, payer, logPolicy, askLeftOut }));
 }
 
 /** Longer than a reversal usually takes to reach the log. */

@@ -2,7 +2,6 @@ import type { z } from "zod";
 import type { Policy } from "../../verifier/src/index.ts";
 import type { AskLeftOut } from "./left-out.ts";
 import type { Service } from "./service.ts";
-import type { Verifier } from "./verifier.ts";
 
 /** The definition of a tool for clients, free or paid. */
 export interface ToolFacts<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject> {
@@ -15,7 +14,6 @@ export interface ToolFacts<Input extends z.ZodObject = z.ZodObject, Output exten
 
 export interface FreeParts {
   readonly service: Service;
-  readonly verifier: Verifier;
   /** The log and witnesses that the user trusts; null if the caller may name them. */
   readonly logPolicy: Policy | null;
   /** Null if the log is not read for omissions. */

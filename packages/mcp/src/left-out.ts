@@ -1,7 +1,6 @@
 import { z } from "zod";
-import type { KeptLogs, Policy } from "../../verifier/src/index.ts";
-import { read, type Service } from "./service.ts";
-import { signedBy, type Verifier } from "./verifier.ts";
+import { checkLeftOut, formatKept, type KeptLogs, type Policy, parseKept } from "../../verifier/src/index.ts";
+import { read, type Service, signedBy } from "./service.ts";
 
 /** Whether the service's statement about a wallet omits anything in the public log. */
 export const WALLET_LOG = z
@@ -36,8 +35,6 @@ export const NOT_COMPARED: WalletLog = {
 
 export interface LeftOutParts {
   readonly service: Service;
-  readonly verifier: Verifier &
-    Pick<typeof import("../../verifier/src/index.ts"), "checkLeftOut" | "formatKept" | "parseKept">;
   readonly policy: Policy;
   /** The maximum number of new entries to read per answer. */
   readonly mostEntries: number;
@@ -58,22 +55,22 @@ export interface TextStore {
 const READING_MS = 20_000;
 
 /** One call reads the log at a time; the others continue from its result. */
-export function createLeftOut({ service, verifier, policy, mostEntries, store, pause }: LeftOutParts): AskLeftOut {
+export function createLeftOut({ service, policy, mostEntries, store, pause }: LeftOutParts): AskLeftOut {
   let kept: KeptLogs | null = null;
   let before: Promise<unknown> = Promise.resolve();
 
   async function ask(wallet: string, path: string): Promise<Compared> {
     kept ??= await readKept();
-    const answer = await verifier.checkLeftOut({
+    const answer = await checkLeftOut({
       ...{ wallet, policy, kept, mostEntries, pause, timeoutMs: READING_MS, baseUrl: service.baseUrl },
-      expected: await signedBy(service, verifier),
+      expected: await signedBy(service),
       fetchRecord: async () => (await read(service, path)).text,
     });
     const earlier = kept;
     kept = answer.kept;
     // If this cannot be stored, it is read again at the next start, which only costs time.
     if ([...kept].some(([origin, log]) => earlier.get(origin) !== log))
-      await store.write(verifier.formatKept(kept)).catch(() => undefined);
+      await store.write(formatKept(kept)).catch(() => undefined);
     const { record, report } = answer;
     const text = typeof record === "string" ? record : null;
     return { walletLog: { ...report, hidden: [...report.hidden] }, text };
@@ -82,7 +79,7 @@ export function createLeftOut({ service, verifier, policy, mostEntries, store, p
   async function readKept(): Promise<KeptLogs> {
     const text = await store.read().catch(() => null);
     try {
-      return text === null ? new Map() : verifier.parseKept(text);
+      return text === null ? new Map() : parseKept(text);
     } catch (cause) {
       // It is not discarded automatically, because the earlier entries would show a fork.
       throw new Error(`${store.place}: ${(cause as Error).message}`, { cause });

@@ -1,3 +1,5 @@
+import { type Expectation, parseKeySet } from "../../verifier/src/index.ts";
+
 /** A request to the service: a POST if it has a body, else a GET. */
 export interface ServiceRequest {
   readonly path: string;
@@ -28,6 +30,11 @@ export async function read(service: Service, path: string): Promise<{ text: stri
   const answer = await service.send({ path });
   if (answer.status !== 200) throw new ServiceError(`GET ${path}: ${problemOf(answer)}`);
   return { text: answer.text, document: parseJson(answer, path) };
+}
+
+/** Returns the expectation that the service signed, with one of its published keys. */
+export async function signedBy(service: Service): Promise<Expectation> {
+  return { keys: await parseKeySet((await read(service, "/.well-known/jwks.json")).text), issuer: service.baseUrl };
 }
 
 export function parseJson({ text }: Pick<ServiceAnswer, "text">, path: string): unknown {

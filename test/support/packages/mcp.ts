@@ -17,7 +17,7 @@ import {
 } from "../../../packages/mcp/src/service.ts";
 import { createShop, type ShopParts } from "../../../packages/mcp/src/shop.ts";
 import { toolServer } from "../../../packages/mcp/src/tool-server.ts";
-import * as verifier from "../../../packages/verifier/src/index.ts";
+import type { Policy } from "../../../packages/verifier/src/index.ts";
 import { folderForFile } from "../for-file.ts";
 import type { Signed } from "../payments/signing.ts";
 
@@ -49,7 +49,7 @@ export interface LocalPlan extends Partial<ShopParts> {
   readonly service: Service;
   /** Atomic units. Default 2 USD. */
   readonly limit?: bigint;
-  readonly logPolicy?: verifier.Policy | null;
+  readonly logPolicy?: Policy | null;
   readonly askLeftOut?: AskLeftOut | null;
 }
 
@@ -74,7 +74,7 @@ export async function connectLocal({
     askPaymentState: askPaymentState ?? askService(service),
     ...(giveUpAfterMs === undefined ? {} : { giveUpAfterMs }),
   });
-  const server = await toolServer({ service, shop, payer, verifier, logPolicy, askLeftOut });
+  const server = await toolServer({ service, shop, payer, logPolicy, askLeftOut });
   const [near, far] = InMemoryTransport.createLinkedPair();
   const client = newClient();
   onTestFinished(() => client.close());

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import { z } from "zod";
+import { verifyDocument } from "../../../verifier/src/index.ts";
 import type { Bought } from "../bought.ts";
 import { maxPrice } from "../fields.ts";
 import { PAID_OUTPUT } from "../paid-output.ts";
 import { paidTool } from "../paid-tool.ts";
 import { PRODUCTS } from "../products.ts";
-import { type Service, ServiceError } from "../service.ts";
-import { checkSigned, type Verifier } from "../verifier.ts";
+import { type Service, ServiceError, signedBy } from "../service.ts";
 import { CLAIM, conditionsFault } from "./claim.ts";
 
 const PARTY = z.looseObject({ wallet: z.string() });
@@ -40,13 +40,13 @@ export const arbiterVerify = paidTool({
   }),
   output: PAID_OUTPUT.extend({ verdict: VERDICT.exactOptional() }),
   sells: [PRODUCTS.verdict, PRODUCTS.scoredVerdict],
-  async run({ scored = false, max_price, ...claim }, { shop, service, verifier }) {
+  async run({ scored = false, max_price, ...claim }, { shop, service }) {
     const fault = conditionsFault(claim);
     if (fault !== null) throw new Error(`The claim is not valid: ${fault}. Nothing was signed.`);
     const product = scored ? PRODUCTS.scoredVerdict : PRODUCTS.verdict;
     return shop.buy({ product, body: claim, maxPrice: max_price }, async (sale) => ({
       ...sale.paid,
-      verdict: await checkedVerdict(sale, claim, { service, verifier }),
+      verdict: await checkedVerdict(sale, claim, service),
     }));
   },
 });
@@ -55,12 +55,9 @@ export const arbiterVerify = paidTool({
  * Returns the verdict, after checking that the service signed it and that it answers this claim. @throws
  * UntrustedAnswer
  */
-async function checkedVerdict(
-  sale: Bought,
-  claim: Claim,
-  { service, verifier }: { readonly service: Service; readonly verifier: Verifier },
-): Promise<z.infer<typeof VERDICT>> {
-  const { signature, document } = await checkSigned(sale.text, service, verifier).catch((error: Error) => {
+async function checkedVerdict(sale: Bought, claim: Claim, service: Service): Promise<z.infer<typeof VERDICT>> {
+  const checked = signedBy(service).then((expected) => verifyDocument(sale.text, expected));
+  const { signature, document } = await checked.catch((error: Error) => {
     // The keys could not be read: the answer may still be valid, and is kept.
     if (error instanceof ServiceError) throw sale.unchecked(error);
     throw sale.refuse(`its signature could not be checked: ${error.message}`);

@@ -1,12 +1,12 @@
 import { z } from "zod";
+import { standingOf } from "../../../verifier/src/index.ts";
 import { BEHAVIORAL_PRODUCTS, SINGLE_PRODUCTS, type SingleProduct } from "../../../verifier/src/vocabulary.ts";
 import { maxPrice, wallet } from "../fields.ts";
-import type { FreeParts } from "../free-tool.ts";
 import { LIMITS } from "../limits.ts";
 import { PAID_OUTPUT } from "../paid-output.ts";
 import { paidTool } from "../paid-tool.ts";
 import { PRODUCTS } from "../products.ts";
-import { parseJson, read } from "../service.ts";
+import { parseJson, read, type Service } from "../service.ts";
 
 const CERTIFICATE = z.looseObject({
   conformance: z.boolean(),
@@ -49,7 +49,7 @@ export const certify = paidTool({
       ),
   }),
   sells: SINGLE_PRODUCTS.map((test) => PRODUCTS[test]),
-  async run({ test, erc8004_agent_id: agentId, max_price }, { shop, ...parts }) {
+  async run({ test, erc8004_agent_id: agentId, max_price }, { shop, service }) {
     if (!isSingle(test)) return { status: "not_played" as const, what_to_do: NOT_PLAYED };
     const body = agentId === undefined ? {} : { erc8004: { agentId } };
     return shop.buy({ product: PRODUCTS[test], body, maxPrice: max_price }, async (sale) => {
@@ -59,17 +59,17 @@ export const certify = paidTool({
         throw sale.refuse(`it certifies ${certificate.data.product}, not ${test}.`);
       if (certificate.data.wallet.toLowerCase() !== shop.payer?.toLowerCase())
         throw sale.refuse("it certifies a different wallet.");
-      const status = await standingNow(certificate.data.wallet, parts);
+      const status = await standingNow(certificate.data.wallet, service);
       return { ...sale.paid, certificate: certificate.data, wallet_standing: status };
     });
   },
 });
 
 /** The purchase is handed over even if the wallet's record cannot be read. */
-async function standingNow(wallet: string, { service, verifier }: FreeParts): Promise<string> {
+async function standingNow(wallet: string, service: Service): Promise<string> {
   const path = `/verify?wallet=${wallet}`;
   try {
-    return verifier.standingOf(parseJson(await read(service, path), path) as Parameters<typeof verifier.standingOf>[0]);
+    return standingOf(parseJson(await read(service, path), path) as Parameters<typeof standingOf>[0]);
   } catch {
     return `not known: ${path} did not answer; verify_agent asks again`;
   }

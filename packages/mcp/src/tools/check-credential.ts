@@ -1,10 +1,18 @@
 import { z } from "zod";
-import type { CheckListed, Expectation, ListedReport, Policy } from "../../../verifier/src/index.ts";
+import {
+  type CheckListed,
+  checkListed,
+  claimsOf,
+  type Expectation,
+  type ListedReport,
+  type Policy,
+  parsePolicy,
+  verifyDocument,
+} from "../../../verifier/src/index.ts";
 import { origin, wallet } from "../fields.ts";
 import { type FreeParts, freeTool } from "../free-tool.ts";
 import { type Compared, NOT_COMPARED, WALLET_LOG } from "../left-out.ts";
-import { read, type Service, ServiceError } from "../service.ts";
-import { signedBy, type Verifier } from "../verifier.ts";
+import { read, type Service, ServiceError, signedBy } from "../service.ts";
 
 const MAX_LENGTH = 32_768;
 const MAX_PROOF = 131_072;
@@ -82,7 +90,7 @@ export const checkCredential = freeTool({
     { wallet: subject, origin: seller, credential: handed, log_policy: given, log_proofs: proofs = [] },
     parts,
   ) {
-    const { service, verifier } = parts;
+    const { service } = parts;
     const paths = [
       ...(subject === undefined ? [] : [`/credential/${subject}`]),
       ...(seller === undefined ? [] : [`/credential?origin=${encodeURIComponent(seller)}`]),
@@ -94,11 +102,11 @@ export const checkCredential = freeTool({
       throw new Error("A proof is useless without a policy that names the log and witnesses to trust: add log_policy.");
     const compared = await leftOutOf(subject, parts);
     const text = handed ?? compared.text ?? (await read(service, String(paths[0]))).text;
-    const expected = await signedBy(service, verifier);
-    const { document, ...report } = await verifier.verifyDocument(text, expected);
+    const expected = await signedBy(service);
+    const { document, ...report } = await verifyDocument(text, expected);
     if (document === null) return { ...UNSIGNED, ...report };
-    const claims = verifier.claimsOf(document);
-    const log = await checkLog(document, { policy, proofs, expected }, parts);
+    const claims = claimsOf(document);
+    const log = await checkLog(document, { policy, proofs, expected }, service);
     const { walletLog } = compared;
     const isRefused = [log.state, walletLog.state].includes("refused") || walletLog.state === "hidden";
     const isOther = subject !== undefined && claims.wallet !== subject.toLowerCase();
@@ -134,10 +142,10 @@ async function leftOutOf(wallet: string | undefined, { askLeftOut }: FreeParts):
 }
 
 /** The user's own policy overrides any that an agent was talked into. */
-function policyOf(given: string | undefined, { verifier, logPolicy }: FreeParts): FreeParts["logPolicy"] {
+function policyOf(given: string | undefined, { logPolicy }: FreeParts): FreeParts["logPolicy"] {
   if (given === undefined) return logPolicy;
   if (logPolicy !== null) throw new Error("The user has set a log policy (LOG_POLICY): leave log_policy out.");
-  return verifier.parsePolicy(given);
+  return parsePolicy(given);
 }
 
 interface LogQuestion {
@@ -159,14 +167,14 @@ const TIMEOUT_MS = 10_000;
 async function checkLog(
   { credentialSubject }: Credential,
   { policy, proofs, expected }: LogQuestion,
-  { service, verifier }: { readonly service: Service; readonly verifier: Verifier },
+  service: Service,
 ): Promise<ListedReport> {
   if (policy === null)
     return { state: "not_checked", reason: "No policy names the log and witnesses to trust.", entries: [] };
   const { wallet, id, conformance } = Object(credentialSubject) as Readonly<Record<string, unknown>>;
   const certificates = Array.isArray(conformance) ? conformance.map((one) => Object(one) as Credential) : [];
   const fetchProof = (id: string) => proofOf(id, service);
-  return verifier.checkListed({ wallet: String(wallet ?? id), certificates, policy, expected, proofs, fetchProof });
+  return checkListed({ wallet: String(wallet ?? id), certificates, policy, expected, proofs, fetchProof });
 }
 
 async function proofOf(id: string, service: Service): ReturnType<CheckListed["fetchProof"]> {

@@ -1,11 +1,11 @@
 import { z } from "zod";
+import { replayScores } from "../../../verifier/src/index.ts";
 import type { Bought } from "../bought.ts";
 import { maxPrice, wallet } from "../fields.ts";
 import { LIMITS } from "../limits.ts";
 import { PAID_OUTPUT } from "../paid-output.ts";
 import { paidTool } from "../paid-tool.ts";
 import { PRODUCTS } from "../products.ts";
-import type { Verifier } from "../verifier.ts";
 
 /** The risk score record. */
 const SCORE = z.looseObject({
@@ -28,9 +28,9 @@ export const scoreWallet = paidTool({
   input: z.strictObject({ wallet, max_price: maxPrice }),
   output: PAID_OUTPUT.extend({ score: SCORE.exactOptional() }),
   sells: [PRODUCTS.score],
-  async run({ wallet: subject, max_price }, { shop, verifier }) {
+  async run({ wallet: subject, max_price }, { shop }) {
     return shop.buy({ product: PRODUCTS.score, body: { wallet: subject }, maxPrice: max_price }, async (sale) => {
-      const [score] = await checkedScores(sale, [subject], verifier);
+      const [score] = await checkedScores(sale, [subject]);
       return { ...sale.paid, ...(score && { score }) };
     });
   },
@@ -54,23 +54,23 @@ export const scoreBatch = paidTool({
   input: z.strictObject({ wallets, max_price: maxPrice }),
   output: PAID_OUTPUT.extend({ scores: z.array(SCORE).exactOptional() }),
   sells: [PRODUCTS.batch],
-  async run({ wallets: subjects, max_price }, { shop, verifier }) {
+  async run({ wallets: subjects, max_price }, { shop }) {
     const purchase = { product: PRODUCTS.batch, body: { wallets: subjects }, maxPrice: max_price };
     return shop.buy(purchase, async (sale) => ({
       ...sale.paid,
-      scores: await checkedScores(sale, subjects, verifier),
+      scores: await checkedScores(sale, subjects),
     }));
   },
 });
 
 /** Returns the records of these wallets, recomputed from the facts they carry. @throws UntrustedAnswer */
-async function checkedScores(bought: Bought, wallets: readonly string[], verifier: Verifier): Promise<Score[]> {
+async function checkedScores(bought: Bought, wallets: readonly string[]): Promise<Score[]> {
   const parsed = z.array(SCORE).safeParse([bought.document].flat());
   if (!parsed.success) throw bought.refuse("it contains no score records.");
   const asked = wallets.map((one) => one.toLowerCase()).join();
   if (parsed.data.map((one) => one.wallet.toLowerCase()).join() !== asked)
     throw bought.refuse("its records are not for the requested wallets in the requested order.");
-  const replays = await verifier.replayScores(bought.text).catch((error: Error) => {
+  const replays = await replayScores(bought.text).catch((error: Error) => {
     throw bought.refuse(`a record cannot be recomputed: ${error.message}`);
   });
   const wrong = replays.flatMap(({ differences }) => differences.map(({ path }) => path));
