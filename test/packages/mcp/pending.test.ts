@@ -245,17 +245,6 @@ describe("a payment that cannot be stored", () => {
     });
     expect(signatures()).toBe(0);
   });
-
-  test("Nothing is signed while a file that may be a payment cannot be read", async () => {
-    await call(await start({ service: roadTo(service.url, "lost before") }), "certify", BASIC);
-    const [name = ""] = await files();
-    await writeFile(join(folder, name), "{");
-    expect(await call(await start({ service: roadTo(service.url, "open") }), "certify", BASIC)).toMatchObject({
-      isError: true,
-      text: expect.stringMatching(/\.json may be a payment that can still be charged, and cannot be read/),
-    });
-    expect(signatures()).toBe(1);
-  });
 });
 
 describe("a service with Retry-After", () => {
