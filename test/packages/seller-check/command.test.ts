@@ -61,18 +61,6 @@ test("It pays nothing above the price ceiling and exits with 1", async () => {
   expect(await chain.usdcBalance(privateKeyToAddress(key))).toBe(before);
 });
 
-test("With an account without money it gives no verdict, exits with 2, and reports the missing amount", async () => {
-  const shop = await forFile(openShop(chain));
-  const env = { ...process.env, PRIVATE_KEY: generatePrivateKey() };
-  const args = [CLI, `${shop.url}/haiku`, "--rpc", chain.rpcUrl];
-  const failed = await call(process.execPath, args, { env }).catch((error) => error);
-  expect(failed).toMatchObject({
-    code: 2,
-    stdout: "",
-    stderr: expect.stringMatching(/has 0 USDC .* needs 0\.003001 USDC/),
-  });
-});
-
 test("With a token that is not on the chain it gives no verdict, exits with 2, and reports that", async () => {
   const asset = `0x${"ab".repeat(20)}`;
   const entry = (terms: Record<string, unknown>) => ({
