@@ -41,26 +41,19 @@ def freshness(document: JsonObject, created: str, at: datetime) -> Freshness:
 
     :raises Refusal: ``malformed_document``
     """
-    valid_from = _member(document, "validFrom") or created
-    until = _member(document, "validUntil")
-    if at < _known(valid_from) - _SKEW:
+    valid_from = document.get("validFrom", created)
+    start = _time("validFrom", valid_from)
+    until = document.get("validUntil")
+    end = _time("validUntil", until) if "validUntil" in document else None
+    if at < start - _SKEW:
         return Freshness("not_yet_valid", valid_from)
-    if until is None:
+    if end is None:
         return Freshness("no_expiry", valid_from)
-    return Freshness("current" if at < _known(until) else "expired", valid_from, until)
+    return Freshness("current" if at < end else "expired", valid_from, until)
 
 
-def _member(document: JsonObject, name: str) -> str | None:
-    if name not in document:
-        return None
-    text = document[name]
-    if parse_time(text) is not None:
-        return str(text)
-    raise Refusal("malformed_document", f"{name} is not a UTC time like 2026-11-21T09:30:00Z")
-
-
-def _known(text: str) -> datetime:
+def _time(name: str, text: object) -> datetime:
     at = parse_time(text)
     if at is None:
-        raise Refusal("malformed_document", "a time is not a UTC time like 2026-11-21T09:30:00Z")
+        raise Refusal("malformed_document", f"{name} is not a UTC time like 2026-11-21T09:30:00Z")
     return at

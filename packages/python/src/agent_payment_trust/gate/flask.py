@@ -29,12 +29,8 @@ def payment_middleware(
 ) -> None:
     """Install x402's middleware, for verified wallets only: ``payment_middleware(app, routes, server, service=…)``.
 
-    Any other wallet gets a 403 with the service's reasons, or a 503 while the service is unavailable, and is not
-    charged.
+    It works like ``agent_payment_trust.gate.fastapi.payment_middleware``, with the same options.
 
-    :param service: the trust service, such as ``https://trust.example``
-    :param require: the tests that a wallet must have passed, in addition to being verified
-    :param options: the options of x402's ``payment_middleware``
     :raises ValueError: if ``service`` is not an origin
     :raises InputError: for an unknown requirement
     """
