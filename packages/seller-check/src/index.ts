@@ -8,7 +8,7 @@ export { CHECK_WEIGHTS, type Level } from "./exam/level.ts";
 export type { OtherRoute } from "./exam/other-routes.ts";
 export { namedRoute } from "./exam/other-routes.ts";
 export type { Payer, TypedAuthorization } from "./exam/payment.ts";
-export { type Remedy, remedyOf } from "./exam/remedies.ts";
+export { type FindingCode, type Remedy, remedyOf } from "./exam/remedies.ts";
 export type { Payable, Terms } from "./exam/terms.ts";
 export type { Resource, VisitParts } from "./exam/visit.ts";
 export {
@@ -17,7 +17,6 @@ export {
   type CheckName,
   type CheckResult,
   type Finding,
-  type FindingCode,
   type Outcome,
 } from "./exam/vocabulary.ts";
 export { holdExam } from "./hold-exam.ts";

@@ -4,11 +4,10 @@ import { expect, test } from "vitest";
 import { isSharedStorable } from "../../../packages/seller-check/src/exam/checks/caching.ts";
 import { CHECK_WEIGHTS, levelOf } from "../../../packages/seller-check/src/exam/level.ts";
 import { plain, plainJson } from "../../../packages/seller-check/src/exam/plain.ts";
-import { remedyOf } from "../../../packages/seller-check/src/exam/remedies.ts";
+import { type FindingCode, REMEDIES, remedyOf } from "../../../packages/seller-check/src/exam/remedies.ts";
 import {
   CHECKS,
   type CheckName,
-  FINDINGS,
   judged,
   notApplicable,
   type Outcome,
@@ -97,8 +96,6 @@ test("A JSON report on a terminal escapes a seller's text and keeps its value", 
   expect(exchange.answer.body).toBe(WORDS.slice(0, 2_048));
 });
 
-const CODES = CHECKS.flatMap((check) => FINDINGS[check].map((word) => `${check}.${word}` as never));
-
 const levelWith = (check: CheckName, outcome: Outcome) =>
   levelOf(
     CHECKS.map((name) => ({ check: name, outcome: name === check ? outcome : "pass", reason: null, findings: [] })),
@@ -112,7 +109,7 @@ test.each(CHECKS)("The published weight of %s decides the level after its failur
 });
 
 test("Every finding that does not hold has a remedy with a link, and one that holds has none", () => {
-  for (const code of CODES) {
+  for (const code of Object.keys(REMEDIES) as FindingCode[]) {
     expect(remedyOf({ code, holds: true })).toBeNull();
     const remedy = remedyOf({ code, holds: false });
     expect(remedy, code).toEqual({ text: expect.stringMatching(/^[A-Z].{20,}\.$/), link: expect.any(String) });

@@ -10,7 +10,8 @@ import { createGrantStore } from "../../../api/sellers/orders-store.ts";
 import type { KeptExchange } from "../../../api/sellers/published/schemas.ts";
 import { createCorrections } from "../../../api/sellers/published/store.ts";
 import type { ExamOrder } from "../../../api/sellers/record.ts";
-import { CHECKS, FINDINGS, type FindingCode } from "../../../packages/seller-check/src/exam/vocabulary.ts";
+import { type FindingCode, REMEDIES } from "../../../packages/seller-check/src/exam/remedies.ts";
+import { CHECKS } from "../../../packages/seller-check/src/exam/vocabulary.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { FAILING, PASSING, RESISTING, SCAMMED, UNVERIFIED } from "../certificates/samples.ts";
 import { startTestChain } from "../chain/chain.ts";
@@ -205,7 +206,7 @@ const EXAMINED: Pick<NewResult, "checks" | "evidence" | "evidenceSha256" | "sett
           reason: null,
           findings: [
             {
-              code: `${check}.${FINDINGS[check][0]}` as FindingCode,
+              code: Object.keys(REMEDIES).find((code) => code.startsWith(`${check}.`)) as FindingCode,
               statement: "A payment as quoted is answered with the result (got 200)",
               holds: true,
               exchanges: [5, 6],

@@ -1,4 +1,4 @@
-import type { FindingCode } from "./vocabulary.ts";
+import type { CheckName } from "./vocabulary.ts";
 
 /** The fix for a finding. */
 export interface Remedy {
@@ -17,8 +17,8 @@ const rfc = (number: number, section: string) => `https://www.rfc-editor.org/rfc
 
 const REPLAYABLE = "Wrap stock middleware in `replayable()` of agent-payment-trust-replayable";
 
-/** One for every finding. */
-const REMEDIES: Readonly<Record<FindingCode, Remedy>> = {
+/** The findings of the checks, each with its fix. */
+export const REMEDIES = {
   "terms.answers_402": {
     text: "Answer a request without a payment with 402 and the header PAYMENT-REQUIRED.",
     link: OVER_HTTP,
@@ -159,8 +159,11 @@ const REMEDIES: Readonly<Record<FindingCode, Remedy>> = {
     text: "Name the transaction of PAYMENT-RESPONSE in the receipt, or leave it empty.",
     link: OFFER_RECEIPT,
   },
-};
+} as const satisfies Readonly<Record<`${CheckName}.${string}`, Remedy>>;
+
+/** The code of a finding: its check and a word. */
+export type FindingCode = keyof typeof REMEDIES;
 
 /** Returns the fix for a finding; null if it holds. */
 export const remedyOf = ({ code, holds }: { readonly code: FindingCode; readonly holds: boolean }): Remedy | null =>
-  holds ? null : (REMEDIES[code] ?? null);
+  holds ? null : REMEDIES[code];

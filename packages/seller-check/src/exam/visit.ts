@@ -64,14 +64,14 @@ export async function visit(resource: Resource, parts: VisitParts): Promise<Visi
   const { transport, payer } = parts;
   const payments: Payment[] = [];
   const { exchanges, record, answeredAt } = recording(parts.now);
-  const till = await openExamWallet(parts, { payments, answeredAt });
+  const wallet = await openExamWallet(parts, { payments, answeredAt });
   const sign = ({ terms, draft, really }: Signing) => {
     const given = numbered(terms, draft);
-    till.noted(given.authorization.nonce);
+    wallet.noted(given.authorization.nonce);
     return signed(payer, { terms, ...given, ...(really && { really }) });
   };
   return {
-    ...till,
+    ...wallet,
     resource,
     exchanges,
     payments,
@@ -88,7 +88,7 @@ export async function visit(resource: Resource, parts: VisitParts): Promise<Visi
     },
     async pay(terms) {
       if (payments.length === MOST_PAYMENTS) return null;
-      const payment = await sign({ terms, draft: asQuoted(terms, payer.address, await till.signingTime()) });
+      const payment = await sign({ terms, draft: asQuoted(terms, payer.address, await wallet.signingTime()) });
       payments.push(payment);
       return payment;
     },

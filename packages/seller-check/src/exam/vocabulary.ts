@@ -1,4 +1,6 @@
+import type { Exchange } from "./exchange.ts";
 import { plain } from "./plain.ts";
+import type { FindingCode } from "./remedies.ts";
 
 /** The checks of an exam, in the order of a report. */
 export const CHECKS = [
@@ -26,34 +28,6 @@ export const CHECK_TITLES: Readonly<Record<CheckName, string>> = {
   offer_receipt: "Signed offers and receipts agree with what was charged",
 };
 
-/** The findings of each check. */
-export const FINDINGS = {
-  terms: [
-    "answers_402",
-    "well_formed",
-    "names_this_url",
-    "versions_agree",
-    "same_again",
-    "same_later",
-    "head",
-    "other_method",
-    "same_over_ip",
-    "header_size",
-  ],
-  purchase: ["payable", "served", "not_charged", "charged", "response", "response_success", "response_transaction"],
-  replay: ["again", "copies_served", "copies_one_result"],
-  binding: ["other_body", "other_route", "other_route_charged"],
-  forgery: ["refused", "not_settled", "charged_as_quoted"],
-  lost_answer: ["answered", "not_charged"],
-  caching: ["not_stored", "unpaid_after"],
-  offer_receipt: ["offer_read", "offer_true", "receipt_read", "receipt_true", "receipt_transaction"],
-} as const satisfies Record<CheckName, readonly string[]>;
-
-/** The code of a finding: its check and a word. */
-export type FindingCode = {
-  [Check in CheckName]: `${Check}.${(typeof FINDINGS)[Check][number]}`;
-}[CheckName];
-
 export type Outcome = "pass" | "fail" | "not_applicable";
 
 /** One observation. */
@@ -65,6 +39,16 @@ export interface Finding {
   /** The numbers of the exchanges that show it. */
   readonly exchanges: readonly number[];
 }
+
+/** Returns a finding that these exchanges show. */
+export const shownBy =
+  (...exchanges: readonly Exchange[]) =>
+  (code: FindingCode, statement: string, holds: boolean): Finding => ({
+    code,
+    statement,
+    holds,
+    exchanges: exchanges.map(({ number }) => number),
+  });
 
 /** A check with its findings. If it is not applicable, it has a reason and no findings. */
 export interface CheckResult {

@@ -4,7 +4,7 @@ import { type OtherRoute, shownRoutes } from "../other-routes.ts";
 import type { Payment } from "../payment.ts";
 import { choose, type Payable, readQuotes, type Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, type Finding, judged, notApplicable } from "../vocabulary.ts";
+import { type CheckResult, type Finding, judged, notApplicable, shownBy } from "../vocabulary.ts";
 import type { Sale } from "./purchase.ts";
 
 export interface Binding {
@@ -62,12 +62,8 @@ export async function presentElsewhere(
 async function otherBody(visit: Visit, sale: Sale): Promise<Finding> {
   const changed = await visit.ask(sale.payment.headers, { body: altered(visit.resource.body ?? "") });
   const isServed = changed.answer !== null && isSuccess(changed) && !sameBody(changed.answer, sale.answer);
-  return {
-    code: "binding.other_body",
-    statement: `The payment buys no result for another body (got ${statusOf(changed)})`,
-    holds: changed.answer !== null && !isServed,
-    exchanges: [sale.exchange.number, changed.number],
-  };
+  const statement = `The payment buys no result for another body (got ${statusOf(changed)})`;
+  return shownBy(sale.exchange, changed)("binding.other_body", statement, changed.answer !== null && !isServed);
 }
 
 /** Returns another body of the same form, so that a seller that validates first sees a plausible one. */
@@ -110,7 +106,7 @@ async function look(visit: Visit, { payable, terms }: Bought, route: OtherRoute)
 }
 
 const leftAlone = ({ route, unpaid }: Looked, reason: string): Finding =>
-  found("binding.other_route", `The other route ${route.url} is not tested because ${reason}`, true)([unpaid]);
+  shownBy(unpaid)("binding.other_route", `The other route ${route.url} is not tested because ${reason}`, true);
 
 interface Presented {
   /** Whether the payment was accepted there. */
@@ -121,33 +117,24 @@ interface Presented {
 async function presentAt(
   visit: Visit,
   { terms, payment }: Pick<Bought, "terms"> & { readonly payment: Payment },
-  { route: { shownBy, ...request }, unpaid }: Looked,
+  { route: { shownBy: document, ...request }, unpaid }: Looked,
 ): Promise<Presented> {
   const presented = await visit.ask(payment.headers, request);
   const isServed = isSuccess(presented);
   // A refused payment is used in the next check, which may settle it rightly, so a charge here is detected now.
   const isCharged = !isServed && (await visit.isShown(terms, payment));
-  const place = `${request.url}${shownBy === undefined ? "" : `, which ${shownBy} shows`}`;
+  const place = `${request.url}${document === undefined ? "" : `, which ${document} shows`}`;
   const refused = `A payment for ${visit.resource.url} is refused at ${place} (got ${statusOf(presented)})`;
-  const shownIn = [unpaid, presented];
+  const found = shownBy(unpaid, presented);
   return {
     isSpent: isServed || isCharged,
     judge({ settled, returned }) {
       const { nonce } = payment.authorization;
       const isFree = returned.has(nonce) || (!isCharged && !(isServed && settled.has(nonce)));
       return [
-        found("binding.other_route", refused, presented.answer !== null && !isServed)(shownIn),
-        found("binding.other_route_charged", "Nothing is charged there", isFree)(shownIn),
+        found("binding.other_route", refused, presented.answer !== null && !isServed),
+        found("binding.other_route_charged", "Nothing is charged there", isFree),
       ];
     },
   };
 }
-
-const found =
-  (code: Finding["code"], statement: string, holds: boolean) =>
-  (exchanges: readonly Exchange[]): Finding => ({
-    code,
-    statement,
-    holds,
-    exchanges: exchanges.map(({ number }) => number),
-  });

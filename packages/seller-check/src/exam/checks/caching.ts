@@ -1,23 +1,21 @@
 import { type Answer, type Exchange, isSuccess, statusOf } from "../exchange.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, judged } from "../vocabulary.ts";
+import { type CheckResult, judged, shownBy } from "../vocabulary.ts";
 import type { Sale } from "./purchase.ts";
 
 /** Checks how the paid response may be stored, and the response to a later unpaid request. */
 export function checkCaching(visit: Visit, sale: Sale, unpaid: Exchange): CheckResult {
   return judged("caching", [
-    {
-      code: "caching.not_stored",
-      statement: `A shared cache may not store the paid answer, whose ${describeHeaders(sale)}`,
-      holds: !isSharedStorable(visit.resource, sale.answer, Object.keys(sale.payment.headers)),
-      exchanges: [sale.exchange.number],
-    },
-    {
-      code: "caching.unpaid_after",
-      statement: `An unpaid request after a paid one is not served (got ${statusOf(unpaid)})`,
-      holds: unpaid.answer !== null && !isSuccess(unpaid),
-      exchanges: [sale.exchange.number, unpaid.number],
-    },
+    shownBy(sale.exchange)(
+      "caching.not_stored",
+      `A shared cache may not store the paid answer, whose ${describeHeaders(sale)}`,
+      !isSharedStorable(visit.resource, sale.answer, Object.keys(sale.payment.headers)),
+    ),
+    shownBy(sale.exchange, unpaid)(
+      "caching.unpaid_after",
+      `An unpaid request after a paid one is not served (got ${statusOf(unpaid)})`,
+      unpaid.answer !== null && !isSuccess(unpaid),
+    ),
   ]);
 }
 

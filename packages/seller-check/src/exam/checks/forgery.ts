@@ -4,7 +4,7 @@ import { type Exchange, isSuccess, statusOf } from "../exchange.ts";
 import { asQuoted, type Draft, type Payment } from "../payment.ts";
 import type { Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
+import { type CheckResult, type Finding, judged, shownBy } from "../vocabulary.ts";
 
 const A_DAY = 86_400n;
 
@@ -58,29 +58,26 @@ export interface Presented {
 /** Judges forged payments by their responses and by the chain. */
 export function judgeForgeries(visit: Visit, presented: readonly Presented[], { terms, facts }: Known): CheckResult {
   const findings = presented.flatMap(({ name, payment, exchange }): readonly Finding[] => [
-    {
-      code: "forgery.refused",
-      statement: `A payment ${name} is refused (got ${statusOf(exchange)})`,
-      holds: exchange.answer !== null && !isSuccess(exchange),
-      exchanges: [exchange.number],
-    },
-    {
-      code: "forgery.not_settled",
-      statement: `A payment ${name} is not settled`,
-      holds: !facts.settled.has(payment.authorization.nonce),
-      exchanges: [exchange.number],
-    },
+    shownBy(exchange)(
+      "forgery.refused",
+      `A payment ${name} is refused (got ${statusOf(exchange)})`,
+      exchange.answer !== null && !isSuccess(exchange),
+    ),
+    shownBy(exchange)(
+      "forgery.not_settled",
+      `A payment ${name} is not settled`,
+      !facts.settled.has(payment.authorization.nonce),
+    ),
   ]);
   const [count, spent] = [visit.payments.length, spentBy(visit.parts.payer.address, facts)];
   const owed = terms.amount * BigInt(count);
   return judged("forgery", [
     ...findings,
-    {
-      code: "forgery.charged_as_quoted",
-      statement: `${count} payments as quoted total ${owed}, and ${spent} left the account`,
-      holds: spent <= owed,
-      exchanges: [],
-    },
+    shownBy()(
+      "forgery.charged_as_quoted",
+      `${count} payments as quoted total ${owed}, and ${spent} left the account`,
+      spent <= owed,
+    ),
   ]);
 }
 

@@ -2,7 +2,7 @@ import type { Facts } from "../chain-facts.ts";
 import { type Exchange, isSuccess, statusOf } from "../exchange.ts";
 import type { Payment } from "../payment.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, judged, notApplicable } from "../vocabulary.ts";
+import { type CheckResult, judged, notApplicable, shownBy } from "../vocabulary.ts";
 
 /** Pauses between retries, as a patient client makes them. */
 const PAUSES_MS = [1_000, 2_000, 4_000, 8_000];
@@ -12,24 +12,21 @@ export async function loseAnswer(visit: Visit, payment: Payment | null): Promise
   if (payment === null) return () => notApplicable("lost_answer", "all payments of the exam were spent before");
   const lost = await visit.askAndHangUp(payment.headers);
   const retries = await retried(visit, payment);
-  const last = retries.at(-1);
-  const exchanges = [lost, ...retries].map(({ number }) => number);
+  const all = [lost, ...retries];
   const isAnswered = retries.some(isSuccess);
   const { nonce } = payment.authorization;
   return ({ settled, returned }) =>
     judged("lost_answer", [
-      {
-        code: "lost_answer.answered",
-        statement: `The same payment brings the lost answer (got ${retries.map(statusOf).join(", ")})`,
-        holds: isAnswered,
-        exchanges,
-      },
-      {
-        code: "lost_answer.not_charged",
-        statement: "No buyer is charged without a result",
-        holds: isAnswered || !settled.has(nonce) || returned.has(nonce),
-        exchanges: last === undefined ? exchanges : [last.number],
-      },
+      shownBy(...all)(
+        "lost_answer.answered",
+        `The same payment brings the lost answer (got ${retries.map(statusOf).join(", ")})`,
+        isAnswered,
+      ),
+      shownBy(...all.slice(-1))(
+        "lost_answer.not_charged",
+        "No buyer is charged without a result",
+        isAnswered || !settled.has(nonce) || returned.has(nonce),
+      ),
     ]);
 }
 

@@ -9,7 +9,7 @@ import type { Exchange } from "../exchange.ts";
 import { settlementSaid } from "../payment.ts";
 import { readQuotes, record, type Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, type Finding, judged, notApplicable } from "../vocabulary.ts";
+import { type CheckResult, type Finding, judged, notApplicable, shownBy } from "../vocabulary.ts";
 import type { Sale } from "./purchase.ts";
 
 /** The x402 extension, version 1. */
@@ -63,12 +63,7 @@ interface Wanted {
 }
 
 async function examined({ kind, signed, exchange }: SignedThing, wanted: Wanted): Promise<readonly Finding[]> {
-  const of = (code: Finding["code"], statement: string, holds: boolean): Finding => ({
-    code,
-    statement,
-    holds,
-    exchanges: [exchange.number],
-  });
+  const of = shownBy(exchange);
   try {
     const read = readStatement(kind, signed);
     const did = read.format === "jws" ? await wanted.did(read.kid) : undefined;

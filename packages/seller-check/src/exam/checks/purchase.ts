@@ -5,7 +5,7 @@ import type { Settled } from "../ledger.ts";
 import { type Payment, recipientOf, settlementSaid } from "../payment.ts";
 import type { Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
+import { type CheckResult, type Finding, judged, shownBy } from "../vocabulary.ts";
 
 /** A completed sale. */
 export interface Sale {
@@ -29,39 +29,47 @@ export async function purchase(visit: Visit, terms: Terms): Promise<Purchase> {
   const { answer } = exchange;
   const sale = answer !== null && isSuccess(exchange) ? { payment, exchange, answer } : null;
   if (sale !== null) await visit.untilShown(terms, payment);
-  const of: Find = (code, statement, holds) => ({
-    code: `purchase.${code}`,
-    statement,
-    holds,
-    exchanges: [exchange.number],
-  });
+  const of = shownBy(exchange);
   return {
     sale,
     judge({ settled, returned, bars }) {
       const { nonce } = payment.authorization;
       const found = settled.get(nonce) ?? null;
       return judged("purchase", [
-        of("payable", `The token pays ${terms.payTo}, and has not put it on its blacklist`, !bars.has("payee")),
-        of("served", `A payment as quoted is answered with the result (got ${statusOf(exchange)})`, sale !== null),
+        of(
+          "purchase.payable",
+          `The token pays ${terms.payTo}, and has not put it on its blacklist`,
+          !bars.has("payee"),
+        ),
+        of(
+          "purchase.served",
+          `A payment as quoted is answered with the result (got ${statusOf(exchange)})`,
+          sale !== null,
+        ),
         ...(sale === null
-          ? [of("not_charged", "Nothing is charged for a refused payment", found === null || returned.has(nonce))]
+          ? [
+              of(
+                "purchase.not_charged",
+                "Nothing is charged for a refused payment",
+                found === null || returned.has(nonce),
+              ),
+            ]
           : [charged(found, terms, of), ...compareResponse(settlementSaid(sale.answer), found, of)]),
       ]);
     },
   };
 }
 
-type Code = Finding["code"] extends infer All ? (All extends `purchase.${infer Word}` ? Word : never) : never;
-type Find = (code: Code, statement: string, holds: boolean) => Finding;
+type Find = ReturnType<typeof shownBy>;
 
 function charged(settled: Settled | null, { amount, payTo, hold }: Terms, of: Find): Finding {
-  if (settled === null) return of("charged", "The chain shows the payment within 30 seconds", false);
+  if (settled === null) return of("purchase.charged", "The chain shows the payment within 30 seconds", false);
   const { value, to } = settled;
   const payee = recipientOf({ payTo, hold });
   const whom =
     hold === null ? `the quoted ${payTo} is paid` : `the collector ${payee} takes it, to be held for ${payTo}`;
   return of(
-    "charged",
+    "purchase.charged",
     `Exactly the quoted ${amount} is charged (was ${value}), and ${whom} (was ${to})`,
     value === amount && isAddressEqual(to, payee),
   );
@@ -72,13 +80,13 @@ function compareResponse(
   settled: Settled | null,
   of: Find,
 ): readonly Finding[] {
-  if (claim === null) return [of("response", "PAYMENT-RESPONSE reports the settlement", false)];
+  if (claim === null) return [of("purchase.response", "PAYMENT-RESPONSE reports the settlement", false)];
   const transaction = String(claim.transaction).toLowerCase();
   return [
-    of("response", "PAYMENT-RESPONSE reports the settlement", true),
-    of("response_success", "PAYMENT-RESPONSE reports success", claim.success === true),
+    of("purchase.response", "PAYMENT-RESPONSE reports the settlement", true),
+    of("purchase.response_success", "PAYMENT-RESPONSE reports success", claim.success === true),
     of(
-      "response_transaction",
+      "purchase.response_transaction",
       `PAYMENT-RESPONSE names the transaction on the chain (named ${transaction})`,
       transaction === settled?.transaction.toLowerCase(),
     ),

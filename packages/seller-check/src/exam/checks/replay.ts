@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { type Exchange, isLater, isSuccess, sameBody, statusOf } from "../exchange.ts";
 import type { Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
+import { type CheckResult, type Finding, judged, shownBy } from "../vocabulary.ts";
 import type { Sale } from "./purchase.ts";
 
 /** The number of copies of one payment that arrive together. */
@@ -13,12 +13,11 @@ export async function checkReplay(visit: Visit, terms: Terms, sale: Sale): Promi
   const again = await visit.ask(sale.payment.headers);
   const isDelivered = isLater(sale.exchange) && !isLater(again);
   const isNewSale = again.answer !== null && isSuccess(again) && !isDelivered && !sameBody(again.answer, sale.answer);
-  const replay: Finding = {
-    code: "replay.again",
-    statement: `The settled payment is refused or brings the same answer (got ${statusOf(again)}${isNewSale ? " with another body" : ""})`,
-    holds: again.answer !== null && !isNewSale,
-    exchanges: [sale.exchange.number, again.number],
-  };
+  const replay = shownBy(sale.exchange, again)(
+    "replay.again",
+    `The settled payment is refused or brings the same answer (got ${statusOf(again)}${isNewSale ? " with another body" : ""})`,
+    again.answer !== null && !isNewSale,
+  );
   return judged("replay", [replay, ...(await concurrently(visit, terms))]);
 }
 
@@ -26,24 +25,22 @@ async function concurrently(visit: Visit, terms: Terms): Promise<readonly Findin
   const payment = await visit.pay(terms);
   if (payment === null) return [];
   const copies = await Promise.all(Array.from({ length: COPIES }, () => visit.ask(payment.headers)));
-  const exchanges = copies.map(({ number }) => number);
+  const found = shownBy(...copies);
   const served = copies.filter(isSuccess);
   // A promise (202) may become one result, so of either kind there may be only one.
   const different = (copies: readonly Exchange[]) => new Set(copies.map(digest)).size;
   const brought = Math.max(different(served.filter(isLater)), different(served.filter((copy) => !isLater(copy))));
   return [
-    {
-      code: "replay.copies_served",
-      statement: `${COPIES} simultaneous copies of one payment bring at least one result (got ${tally(copies)})`,
-      holds: served.length > 0,
-      exchanges,
-    },
-    {
-      code: "replay.copies_one_result",
-      statement: `${COPIES} simultaneous copies of one payment bring one result (got ${brought})`,
-      holds: brought <= 1,
-      exchanges,
-    },
+    found(
+      "replay.copies_served",
+      `${COPIES} simultaneous copies of one payment bring at least one result (got ${tally(copies)})`,
+      served.length > 0,
+    ),
+    found(
+      "replay.copies_one_result",
+      `${COPIES} simultaneous copies of one payment bring one result (got ${brought})`,
+      brought <= 1,
+    ),
   ];
 }
 

@@ -1,7 +1,8 @@
 import { type Answer, type Exchange, isSuccess, statusOf } from "../exchange.ts";
+import type { FindingCode } from "../remedies.ts";
 import { choose, type Payable, type Quote, readQuotes, record, resourceUrl, type Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
+import { type CheckResult, type Finding, judged, shownBy } from "../vocabulary.ts";
 
 /** Servers and proxies refuse more than 8 KiB of headers by default. */
 const MOST_HEADER_BYTES = 8_192;
@@ -28,14 +29,14 @@ export async function askTerms(visit: Visit, payable: Payable): Promise<Quoted> 
     first.answer?.status === 402 ? choose(quotes, payable, url) : `the answer is ${statusOf(first)}, not 402`;
   const findings = [
     shownBy(first)(
-      "answers_402",
+      "terms.answers_402",
       `An unpaid request is answered with 402 (got ${statusOf(first)})`,
       first.answer?.status === 402,
     ),
     ...quotes.map((quote) => formOf(quote, first)),
     ...quotes.filter(({ problem }) => problem === null).flatMap((quote) => trueOf(quote, url, first)),
     ...agreement(quotes, first),
-    sameTerms("same_again", "A second request is quoted the same", [first, again]),
+    sameTerms("terms.same_again", "A second request is quoted the same", [first, again]),
     headOf(first, head),
     otherOf(other),
     ...everywhere,
@@ -47,7 +48,7 @@ export async function askTerms(visit: Visit, payable: Payable): Promise<Quoted> 
 /** A later response other than 402 is judged by the check of caching. */
 const laterTerms = (first: Exchange, later: Exchange | null): readonly Finding[] =>
   later?.answer?.status === 402
-    ? [sameTerms("same_later", "After a purchase the next buyer is quoted the same", [first, later])]
+    ? [sameTerms("terms.same_later", "After a purchase the next buyer is quoted the same", [first, later])]
     : [];
 
 /**
@@ -57,19 +58,19 @@ const laterTerms = (first: Exchange, later: Exchange | null): readonly Finding[]
 function headOf(first: Exchange, head: Exchange): Finding {
   const isQuote = head.answer?.status === 402 && head.answer.headers["payment-required"] !== undefined;
   const holds = !isSuccess(head) && (!isQuote || isSame(first.answer, head.answer, 2));
-  return shownBy(head)("head", `HEAD is refused or quoted the same (got ${statusOf(head)})`, holds);
+  return shownBy(head)("terms.head", `HEAD is refused or quoted the same (got ${statusOf(head)})`, holds);
 }
 
 const otherOf = (other: Exchange): Finding =>
   shownBy(other)(
-    "other_method",
+    "terms.other_method",
     `${other.request.method} is not served for free (got ${statusOf(other)})`,
     !isSuccess(other),
   );
 
 function formOf({ version, problem }: Quote, first: Exchange): Finding {
   const statement = `The quote in x402 version ${version} is well formed${problem === null ? "" : `: ${problem}`}`;
-  return shownBy(first)("well_formed", statement, problem === null);
+  return shownBy(first)("terms.well_formed", statement, problem === null);
 }
 
 /**
@@ -81,31 +82,19 @@ async function overEachFamily(visit: Visit): Promise<readonly Finding[]> {
   if (families.length < 2) return [];
   const [four, six] = [await visit.ask({}, { family: 4 }), await visit.ask({}, { family: 6 })];
   const silent = [four, six].find(({ answer }) => answer === null);
-  if (silent === undefined) return [sameTerms("same_over_ip", "IPv4 and IPv6 are quoted the same", [four, six])];
-  return [shownBy(four, six)("same_over_ip", `IPv4 and IPv6 are not compared: ${statusOf(silent)}`, true)];
+  if (silent === undefined) return [sameTerms("terms.same_over_ip", "IPv4 and IPv6 are quoted the same", [four, six])];
+  return [shownBy(four, six)("terms.same_over_ip", `IPv4 and IPv6 are not compared: ${statusOf(silent)}`, true)];
 }
 
 const otherMethod = (method: string) =>
   method === "GET" ? ({ method: "POST", body: "{}" } as const) : ({ method: "GET", body: null } as const);
-
-type Code = Finding["code"] extends infer All ? (All extends `terms.${infer Word}` ? Word : never) : never;
-
-/** Returns a statement of the check, shown by one of these exchanges. */
-const shownBy =
-  (...exchanges: readonly Exchange[]) =>
-  (code: Code, statement: string, holds: boolean): Finding => ({
-    code: `terms.${code}`,
-    statement,
-    holds,
-    exchanges: exchanges.map(({ number }) => number),
-  });
 
 /** `resource` is this URL; a missing query or fragment is no contradiction. */
 function trueOf({ version, accepts, resource }: Quote, url: string, first: Exchange): readonly Finding[] {
   const named = version === 1 ? accepts.map((entry) => entry.resource) : [resourceUrl(resource)];
   const isTrue = named.every((given) => typeof given === "string" && isSameResource(given, url));
   const statement = `The resource of version ${version} is this URL (named ${named.join(", ")})`;
-  return [shownBy(first)("names_this_url", statement, isTrue)];
+  return [shownBy(first)("terms.names_this_url", statement, isTrue)];
 }
 
 function isSameResource(named: string, url: string): boolean {
@@ -122,10 +111,10 @@ function agreement(quotes: readonly Quote[], first: Exchange): readonly Finding[
     accepts.map((entry) => `${entry.payTo} ${version === 1 ? entry.maxAmountRequired : entry.amount}`.toLowerCase());
   const known = new Set(prices(one));
   const isAgreed = prices(other).every((price) => known.has(price));
-  return [shownBy(first)("versions_agree", "Both versions quote the same", isAgreed)];
+  return [shownBy(first)("terms.versions_agree", "Both versions quote the same", isAgreed)];
 }
 
-function sameTerms(code: Code, statement: string, [one, other]: readonly [Exchange, Exchange]): Finding {
+function sameTerms(code: FindingCode, statement: string, [one, other]: readonly [Exchange, Exchange]): Finding {
   return shownBy(one, other)(code, statement, isSame(one.answer, other.answer, 1));
 }
 
@@ -163,5 +152,5 @@ function sizeOf(first: Exchange): Finding {
     0,
   );
   const statement = `The headers have ${bytes} bytes; many clients and proxies accept ${MOST_HEADER_BYTES}`;
-  return shownBy(first)("header_size", statement, bytes <= MOST_HEADER_BYTES);
+  return shownBy(first)("terms.header_size", statement, bytes <= MOST_HEADER_BYTES);
 }
