@@ -18,28 +18,15 @@ async def validate(request: Request):
 
 
 app = FastAPI()
-shop = APIRouter(
-    route_class=escrowed(
-        account=Account.from_key(os.environ["MERCHANT_PRIVATE_KEY"]),
-        rpc_url=os.environ["BASE_RPC_URL"],
-        arbiter_url=os.environ["ARBITER_URL"],
-        price="0.10",
-        validate=validate,
-    )
-)
-
-
+options = {
+    "account": Account.from_key(os.environ["MERCHANT_PRIVATE_KEY"]),
+    "rpc_url": os.environ["BASE_RPC_URL"],
+    "arbiter_url": os.environ["ARBITER_URL"],
+    "price": "0.10",
+}
+shop = APIRouter(route_class=escrowed(**options, validate=validate))
 promised = {"expect": {"expect_contains": "pond"}}
-contested = APIRouter(
-    route_class=escrowed(
-        account=Account.from_key(os.environ["MERCHANT_PRIVATE_KEY"]),
-        rpc_url=os.environ["BASE_RPC_URL"],
-        arbiter_url=os.environ["ARBITER_URL"],
-        price="0.10",
-        contest_seconds=60,
-        contest_conditions=promised,
-    )
-)
+contested = APIRouter(route_class=escrowed(**options, contest_seconds=60, contest_conditions=promised))
 
 
 @contested.post("/pond")
