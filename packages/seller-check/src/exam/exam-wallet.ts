@@ -53,117 +53,102 @@ interface Visited {
   readonly answeredAt: () => number;
 }
 
-/** The wallet's dependencies and its observations. */
-interface OpenExamWallet extends Visited {
-  readonly ledger: Ledger;
-  readonly from: Address;
-  /** The block before the exam. */
-  readonly since: bigint;
-  /** The nonces of everything that was signed. */
-  readonly nonces: Hex[];
-  /** The times of responses for which a payment was due, by its nonce, in Unix seconds. */
-  readonly sold: Map<Hex, number>;
-  /** Payments that a reading has shown; if one is gone at the end, a reorganization removed it, not the seller. */
-  readonly shown: Set<Hex>;
-  readonly sleep: ExamWalletParts["sleep"];
-  readonly now: () => number;
-  readonly endsAt: number;
-}
-
 /** @throws ExaminersFault if the chain cannot be read */
-export async function openExamWallet(parts: ExamWalletParts, visited: Visited): Promise<ExamWallet> {
-  const { ledger, payer, sleep, now = Date.now, endsAt = Number.POSITIVE_INFINITY } = parts;
+export async function openExamWallet(
+  { ledger, payer: { address: from }, sleep, now = Date.now, endsAt = Number.POSITIVE_INFINITY }: ExamWalletParts,
+  { payments, answeredAt }: Visited,
+): Promise<ExamWallet> {
+  /** The block before the exam. */
   const since = await ours(ledger.block());
-  const from = payer.address;
-  const empty = { nonces: [], sold: new Map(), shown: new Set<Hex>() };
-  const wallet: OpenExamWallet = { ...visited, ...empty, ledger, from, since, sleep, now, endsAt };
+  /** The nonces of everything that was signed. */
+  const nonces: Hex[] = [];
+  /** The times of responses for which a payment was due, by its nonce, in Unix seconds. */
+  const sold = new Map<Hex, number>();
+  /** Payments that a reading has shown; if one is gone at the end, a reorganization removed it, not the seller. */
+  const shown = new Set<Hex>();
   return {
-    noted: (nonce) => void wallet.nonces.push(nonce),
+    noted: (nonce) => void nonces.push(nonce),
     // A lagging node must not make a signature expire early, and neither must our clock if the chain is ahead of it.
     signingTime: async () => Math.max(await ours(ledger.now()), Math.floor(Date.now() / 1000)),
-    requireFunds: (terms) => requireFunds(wallet, terms),
-    isShown: (terms, payment) => isShown(wallet, terms, payment),
-    untilShown: (terms, payment) => untilShown(wallet, terms, payment),
-    facts: (terms) => factsAtLast(wallet, terms),
+    requireFunds,
+    isShown,
+    untilShown,
+    facts,
   };
-}
 
-async function requireFunds({ ledger, from }: OpenExamWallet, { asset, amount, payTo }: Terms): Promise<void> {
-  const { balance, bars } = await ours(ledger.read({ asset, from, payee: payTo, nonces: [] }));
-  requireMoving(bars, { asset, from });
-  const needed = BigInt(MOST_PAYMENTS) * amount + MOST_FORGED;
-  if (balance >= needed) return;
-  const has = `The account ${from} has ${usdc(balance)} (token ${asset})`;
-  throw new ExaminersFault(`${has}, but an exam needs ${usdc(needed)}.`);
-}
+  async function requireFunds({ asset, amount, payTo }: Terms): Promise<void> {
+    const { balance, bars } = await ours(ledger.read({ asset, from, payee: payTo, nonces: [] }));
+    requireMoving(bars, { asset, from });
+    const needed = BigInt(MOST_PAYMENTS) * amount + MOST_FORGED;
+    if (balance >= needed) return;
+    const has = `The account ${from} has ${usdc(balance)} (token ${asset})`;
+    throw new ExaminersFault(`${has}, but an exam needs ${usdc(needed)}.`);
+  }
 
-const isShown = (
-  { ledger, from, since, shown }: OpenExamWallet,
-  { asset }: Terms,
-  { authorization: { nonce } }: Payment,
-) =>
-  ledger.transfer({ asset, from, nonce, since }).then(
-    (found) => found !== null && shown.add(nonce).has(nonce),
-    () => false,
-  );
+  function isShown({ asset }: Terms, { authorization: { nonce } }: Payment): Promise<boolean> {
+    return ledger.transfer({ asset, from, nonce, since }).then(
+      (found) => found !== null && shown.add(nonce).has(nonce),
+      () => false,
+    );
+  }
 
-async function untilShown(wallet: OpenExamWallet, terms: Terms, payment: Payment): Promise<void> {
-  const { sold, now, endsAt, sleep } = wallet;
-  const at = now() / 1000;
-  sold.set(payment.authorization.nonce, at);
-  const until = Math.min((at + SETTLES_WITHIN) * 1000, endsAt);
-  while (!(await isShown(wallet, terms, payment)) && now() < until) await sleep(LOOK_AGAIN_MS / 2);
-}
+  async function untilShown(terms: Terms, payment: Payment): Promise<void> {
+    const at = now() / 1000;
+    sold.set(payment.authorization.nonce, at);
+    const until = Math.min((at + SETTLES_WITHIN) * 1000, endsAt);
+    while (!(await isShown(terms, payment)) && now() < until) await sleep(LOOK_AGAIN_MS / 2);
+  }
 
-/** Reads until every sale is shown, or counts as not charged. */
-async function factsAtLast(wallet: OpenExamWallet, { asset, amount, payTo }: Terms): Promise<Facts> {
-  const { ledger, from, since, nonces, shown, payments, answeredAt, now, endsAt, sleep } = wallet;
-  const until = Math.max(now() + READ_FOR * 1000, Math.min(now() + READ_WITHIN * 1000, endsAt));
-  let [notBefore, cause]: [number, unknown] = [answeredAt(), undefined];
-  for (;;) {
-    const asked = { asset, from, payee: payTo, nonces, since, notBefore, now: now() / 1000 };
-    const found = await factsOf(ledger, asked).catch((error: unknown) => {
-      cause = error;
-      return null;
-    });
-    const due = found === null ? notBefore : dueBy(wallet, found);
-    const isGone = found !== null && [...shown].some((nonce) => !found.settled.has(nonce));
-    if (found !== null && !isGone && due <= notBefore)
-      return payable(await withReturned(wallet, found), { asset, from, amount, payments });
-    notBefore = due;
-    if (now() >= until)
-      throw new ExaminersFault("The chain does not show the outcome of the exam's payments.", { cause });
-    await sleep(LOOK_AGAIN_MS);
+  /** Reads until every sale is shown, or counts as not charged. */
+  async function facts({ asset, amount, payTo }: Terms): Promise<Facts> {
+    const until = Math.max(now() + READ_FOR * 1000, Math.min(now() + READ_WITHIN * 1000, endsAt));
+    let [notBefore, cause]: [number, unknown] = [answeredAt(), undefined];
+    for (;;) {
+      const asked = { asset, from, payee: payTo, nonces, since, notBefore, now: now() / 1000 };
+      const found = await factsOf(ledger, asked).catch((error: unknown) => {
+        cause = error;
+        return null;
+      });
+      const due = found === null ? notBefore : dueBy(found);
+      const isGone = found !== null && [...shown].some((nonce) => !found.settled.has(nonce));
+      if (found !== null && !isGone && due <= notBefore)
+        return payable(await withReturned(found), { asset, from, amount, payments });
+      notBefore = due;
+      if (now() >= until)
+        throw new ExaminersFault("The chain does not show the outcome of the exam's payments.", { cause });
+      await sleep(LOOK_AGAIN_MS);
+    }
+  }
+
+  /** Returns the time from which an unshown sale counts as not charged. */
+  function dueBy({ settled }: Facts): number {
+    const unshown = [...sold].filter(([nonce]) => !settled.has(nonce));
+    return Math.max(answeredAt(), ...unshown.map(([, at]) => at + SETTLES_WITHIN));
+  }
+
+  /**
+   * An arbiter needs a moment to return a refused payment, so payments that are still held are read again for a while.
+   */
+  async function withReturned(found: Facts): Promise<Facts> {
+    const until = (answeredAt() + SETTLES_WITHIN) * 1000;
+    const held = payments.filter(({ authorization: { nonce } }) => found.settled.has(nonce));
+    for (;;) {
+      const states = new Map<Hex, HoldState>();
+      for (const { hold, authorization } of held)
+        if (hold !== null) states.set(authorization.nonce, await stateOf(hold));
+      const isOpen = [...states.values()].includes("held");
+      const returned = new Set([...states].filter(([, state]) => state === "returned").map(([nonce]) => nonce));
+      if (!isOpen || now() >= until) return { ...found, returned };
+      await sleep(LOOK_AGAIN_MS);
+    }
+  }
+
+  /** A lagging node shows a hold where another shows its end, so one of several readings suffices. */
+  async function stateOf(hold: HoldKey): Promise<HoldState> {
+    const states = [await ours(ledger.hold(hold)), await ours(ledger.hold(hold)), await ours(ledger.hold(hold))];
+    return states.find((state) => state === "returned" || state === "captured") ?? "held";
   }
 }
-
-/**
- * An arbiter needs a moment to return a refused payment, so payments that are still held are read again for a while.
- */
-async function withReturned(wallet: OpenExamWallet, facts: Facts): Promise<Facts> {
-  const { payments, answeredAt, now, sleep } = wallet;
-  const until = (answeredAt() + SETTLES_WITHIN) * 1000;
-  const held = payments.filter(({ authorization: { nonce } }) => facts.settled.has(nonce));
-  for (;;) {
-    const states = new Map<Hex, HoldState>();
-    for (const { hold, authorization } of held)
-      if (hold !== null) states.set(authorization.nonce, await stateOf(wallet, hold));
-    const isOpen = [...states.values()].includes("held");
-    const returned = new Set([...states].filter(([, state]) => state === "returned").map(([nonce]) => nonce));
-    if (!isOpen || now() >= until) return { ...facts, returned };
-    await sleep(LOOK_AGAIN_MS);
-  }
-}
-
-/** A lagging node shows a hold where another shows its end, so one of several readings suffices. */
-async function stateOf({ ledger }: OpenExamWallet, hold: HoldKey): Promise<HoldState> {
-  const states = [await ours(ledger.hold(hold)), await ours(ledger.hold(hold)), await ours(ledger.hold(hold))];
-  return states.find((state) => state === "returned" || state === "captured") ?? "held";
-}
-
-/** Returns the time from which an unshown sale counts as not charged. */
-const dueBy = ({ answeredAt, sold }: OpenExamWallet, { settled }: Facts): number =>
-  Math.max(answeredAt(), ...[...sold].filter(([nonce]) => !settled.has(nonce)).map(([, at]) => at + SETTLES_WITHIN));
 
 interface Paying {
   readonly asset: Address;
