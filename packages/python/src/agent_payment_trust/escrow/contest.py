@@ -30,11 +30,11 @@ class ContestTerms:
     """A window from the evaluation of a delivery, and the merchant's promises."""
 
     seconds: int
-    conditions: Mapping[str, Mapping[str, Any]]
+    conditions: dict[str, dict[str, Any]]
 
     @property
     def conditions_sha256(self) -> bytes:
-        return hashlib.sha256(jcs(_plain(self.conditions))).digest()
+        return hashlib.sha256(jcs(self.conditions)).digest()
 
     @property
     def policy(self) -> str:
@@ -45,7 +45,7 @@ class ContestTerms:
     @property
     def offered(self) -> dict[str, Any]:
         """Return the members of an offer's ``extra``."""
-        return {"policy": self.policy, "contest": {"seconds": self.seconds, "conditions": _plain(self.conditions)}}
+        return {"policy": self.policy, "contest": {"seconds": self.seconds, "conditions": self.conditions}}
 
     @property
     def refund_seconds(self) -> int:
@@ -59,7 +59,7 @@ class ContestTerms:
     def on_wire(self, salt_nonce: int) -> dict[str, Any]:
         """Return the contest in a forwarded body."""
         salt = f"0x{salt_nonce:064x}"
-        return {"seconds": self.seconds, "conditions": _plain(self.conditions), "salt_nonce": salt}
+        return {"seconds": self.seconds, "conditions": self.conditions, "salt_nonce": salt}
 
 
 def parse_contest(seconds: int, conditions: Mapping[str, Mapping[str, Any]] | None) -> ContestTerms | None:
@@ -73,10 +73,10 @@ def parse_contest(seconds: int, conditions: Mapping[str, Mapping[str, Any]] | No
         if conditions is None:
             return None
         raise ValueError("contest_conditions requires contest_seconds: without a window, no buyer could contest.")
-    given = dict(conditions or {})
-    for category, fields in given.items():
+    for category, fields in (conditions or {}).items():
         _check(category, fields)
-    length = len(jcs(_plain(given)))
+    given = {category: dict(fields) for category, fields in (conditions or {}).items()}
+    length = len(jcs(given))
     if length > _MOST_CONDITIONS_BYTES:
         raise ValueError(f"contest_conditions take {length} bytes of JSON, expected at most {_MOST_CONDITIONS_BYTES}.")
     return ContestTerms(seconds, given)
@@ -110,7 +110,3 @@ def _fits(field: str, value: object) -> bool:
     if field == "min_bytes":
         return type(value) is int and 0 <= value < 2**53
     return field == "expect_contains" and isinstance(value, str) and value != ""
-
-
-def _plain(conditions: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {category: dict(fields) for category, fields in conditions.items()}
