@@ -1,22 +1,15 @@
 """A Flask shop: flask_shop.py <port>, with its other settings in the environment. Prints a line per run of a view."""
 
-import os
 import sys
 import time
 
-from eth_account import Account
 from flask import Flask, Response, abort, g, request, session
+from shop_options import contested_options, options
 
 from agent_payment_trust.escrow.flask import escrowed
 
 app = Flask(__name__)
 app.secret_key = "a test's"
-options = {
-    "account": Account.from_key(os.environ["MERCHANT_PRIVATE_KEY"]),
-    "rpc_url": os.environ["BASE_RPC_URL"],
-    "arbiter_url": os.environ["ARBITER_URL"],
-    "price": "0.10",
-}
 
 
 def validate():
@@ -26,7 +19,7 @@ def validate():
 
 
 sold = escrowed(**options, validate=validate)
-contested = escrowed(**options, contest_seconds=60, contest_conditions={"expect": {"expect_contains": "pond"}})
+contested = escrowed(**contested_options)
 
 
 def record(name):
@@ -83,6 +76,16 @@ def pond():
 @contested
 def lake():
     return {"haiku": "An old silent lake"}
+
+
+failures = []
+
+
+@app.post("/once-broken")
+@sold
+def once_broken():
+    failures.append(1)
+    return ({"error": "no ink"}, 500) if len(failures) == 1 else {"haiku": "An old silent pond"}
 
 
 app.run(host="127.0.0.1", port=int(sys.argv[1]), threaded=True)

@@ -26,10 +26,14 @@ import { freshDatabase } from "../../support/service/database.ts";
 // Options that the Python seller shares with packages/escrow: the exact scheme, late keys, and a shared store.
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const home = await pythonHome(["escrow"], ["flask", "fastapi", "uvicorn", "x402[requests]", "psycopg[binary,pool]"]);
+const home = await pythonHome(
+  ["escrow"],
+  ["flask[async]", "fastapi", "uvicorn", "x402[requests]", "psycopg[binary,pool]"],
+);
 const PRICE = 100_000n;
 const PURSE = 1_000_000n;
 const FRAMEWORKS = ["fastapi", "flask"] as const;
+const SHOPS = { fastapi: "shop.py", flask: "flask_shop.py" } as const;
 
 describe.skipIf(home === null)("a Python shop", async () => {
   if (home === null) return;
@@ -40,9 +44,9 @@ describe.skipIf(home === null)("a Python shop", async () => {
     await chain.setBalance(privateKeyToAccount(key).address, 10n ** 18n);
     return key;
   };
-  const env = { BASE_RPC_URL: chain.rpcUrl, ARBITER_URL: scene.arbiter.url };
-  const open = (framework: string, more: Readonly<Record<string, string>>) =>
-    pythonServer(home, here("options_shop.py"), { env: { ...env, FRAMEWORK: framework, ...more } });
+  const env = { BASE_RPC_URL: chain.rpcUrl, ARBITER_URL: scene.arbiter.url, EXACT: "1" };
+  const open = (framework: keyof typeof SHOPS, more: Readonly<Record<string, string>>) =>
+    pythonServer(home, here(SHOPS[framework]), { env: { ...env, ...more } });
   const spent = async ({ address }: LocalAccount) => PURSE - (await chain.usdcBalance(address));
   const send = ({ url }: Pick<PythonServer, "url">, header: string, path = "/haiku") =>
     fetch(`${url}${path}`, { method: "POST", headers: { "payment-signature": header } });

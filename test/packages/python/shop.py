@@ -1,14 +1,13 @@
 """A FastAPI shop: shop.py <port>, with its other settings in the environment. Prints a line per run of a handler."""
 
 import asyncio
-import os
 import sys
 
 import uvicorn
-from eth_account import Account
 from fastapi import APIRouter, FastAPI, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel
+from shop_options import contested_options, options
 
 from agent_payment_trust.escrow.fastapi import escrowed
 
@@ -18,15 +17,8 @@ async def validate(request: Request):
 
 
 app = FastAPI()
-options = {
-    "account": Account.from_key(os.environ["MERCHANT_PRIVATE_KEY"]),
-    "rpc_url": os.environ["BASE_RPC_URL"],
-    "arbiter_url": os.environ["ARBITER_URL"],
-    "price": "0.10",
-}
 shop = APIRouter(route_class=escrowed(**options, validate=validate))
-promised = {"expect": {"expect_contains": "pond"}}
-contested = APIRouter(route_class=escrowed(**options, contest_seconds=60, contest_conditions=promised))
+contested = APIRouter(route_class=escrowed(**contested_options))
 
 
 @contested.post("/pond")
@@ -102,6 +94,15 @@ async def broken(request: Request):
 async def gone(request: Request):
     record(request, "gone")
     raise HTTPException(410, "sold out")
+
+
+failures = []
+
+
+@shop.post("/once-broken")
+async def once_broken():
+    failures.append(1)
+    return JSONResponse({"error": "no ink"}, 500) if len(failures) == 1 else {"haiku": "An old silent pond"}
 
 
 app.include_router(shop)
