@@ -250,7 +250,7 @@ function runsIn(suffix: Suffix): Runs {
     "verdict check-verdict": async () => {
       expect(await ran(`verdict${suffix}`, await newPayer())).toMatch(/^release\n$/m);
       expect(await inFolderOf(`verdict${suffix}`, block(`check-verdict${suffix}`))).toMatch(/^valid\n/m);
-      const { home } = await folderFor(block(`verdict${suffix}-run`));
+      const { home } = (await readyFor(`verdict${suffix}`)).reader;
       const { verdict_url: page } = JSON.parse(await readFile(join(home, "verdict.json"), "utf8"));
       expect(await inShell(await newFolder(), (await codeOn(page)).block("verify"))).toMatch(/^valid\n/m);
     },
@@ -306,13 +306,6 @@ const NODE_RUNS: Runs = {
   },
   scores: async () => {
     expect((await scored("scores")).match(/^recomputed on this machine: same$/gm)).toHaveLength(2);
-  },
-  "verdict check-verdict": async () => {
-    expect(await ran("verdict", await newPayer())).toMatch(/^release\n$/m);
-    expect(await inFolderOf("verdict", block("check-verdict"))).toMatch(/^valid\n/m);
-    const { home } = (await readyFor("verdict")).reader;
-    const { verdict_url: page } = JSON.parse(await readFile(join(home, "verdict.json"), "utf8"));
-    expect(await inShell(await newFolder(), (await codeOn(page)).block("verify"))).toMatch(/^valid\n/m);
   },
   "verdict-contract": async () => {
     const library = await readFile(new URL("../../../contracts/VerdictLib.sol", import.meta.url), "utf8");
