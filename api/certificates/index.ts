@@ -17,8 +17,7 @@ import { createOrderIntake, type TestOrdering, testOrdering } from "./agent-regi
 import { createPublishing } from "./agent-registries/publish.ts";
 import { createPublicationStore, type PublicationStore } from "./agent-registries/store.ts";
 import { createCertification } from "./certify.ts";
-import { createDecoys } from "./decoys/decoys.ts";
-import { createDecoyRefunds } from "./decoys/give-back.ts";
+import { createDecoyRefunds, createDecoys } from "./decoys/give-back.ts";
 import { createDecoyStore } from "./decoys/store.ts";
 import { requireDistinctOrders } from "./kinds/distinct-orders.ts";
 import { BAITED_KINDS } from "./kinds/index.ts";
@@ -246,7 +245,7 @@ function createTests(
   // Its verdicts cannot reach the record because it has no certificates, and nothing else reads its tables.
   const rehearsed = inMode(REHEARSAL, {
     sessions: rehearsals,
-    lostOrders: createLostOrderStore(pool, { orders: "rehearsal_lost_order", sessions: "rehearsal_session" }),
+    lostOrders: createLostOrderStore(pool, "rehearsal_session"),
     verdicts: rehearsedVerdicts(rehearsals, passingCode),
   });
   const proofs = createProofs({ proofs: createProofStore(pool, seal), certificates, usdc, log });

@@ -84,9 +84,13 @@ const SELECT_SHOWN = `SELECT c.id, c.product, c.result, c.level, c.issued_at, c.
       AND m.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND m.chain = c.chain AND m.asset = c.asset
   ) AS reversed_at FROM certificate c`;
 
-export function createCertificateStore(pool: pg.Pool): CertificateStore {
+export type CertificateStore = ReturnType<typeof createCertificateStore>;
+
+/** Creates the store of certificates, which are permanent: added and read, never changed. */
+export function createCertificateStore(pool: pg.Pool) {
   return {
-    adding(certificate, { payment, also, third }) {
+    /** Returns the write that adds one. */
+    adding(certificate: Certificate, { payment, also, third }: Grounds): Statement {
       const { settlement } = certificate;
       return {
         text: `INSERT INTO certificate (id, product, test_version, result, level, wallet, checks, detected, issued_at, valid_until, chain, asset, nonce, also_nonce, third_nonce, tx, block_number, amount, pay_to)
@@ -114,7 +118,7 @@ export function createCertificateStore(pool: pg.Pool): CertificateStore {
         ],
       };
     },
-    async get(id) {
+    async get(id: string): Promise<MarkedCertificate | null> {
       const { rows } = await pool.query<Columns>({
         name: "certificate-get",
         text: `${SELECT} WHERE c.id = $1`,
@@ -122,7 +126,8 @@ export function createCertificateStore(pool: pg.Pool): CertificateStore {
       });
       return rows[0] ? parse(rows[0]) : null;
     },
-    async shown(id) {
+    /** Returns the facts that its badge shows, for less of the database's time. */
+    async shown(id: string): Promise<ShownCertificate | null> {
       const { rows } = await pool.query<ShownColumns>({
         name: "certificate-shown",
         text: `${SELECT_SHOWN} WHERE c.id = $1`,
@@ -201,15 +206,17 @@ const newest = (wallet: string) =>
 const CHOSEN = `(SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = $1 AND ${aboutWallet("c")} ORDER BY c.issued_at DESC LIMIT ${NEWEST})
   UNION ALL (SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = $1 AND c.result = 'fail' AND ${aboutWallet("c")} AND c.valid_until > $2)`;
 
+export type VerificationReader = ReturnType<typeof createVerificationReader>;
+
 /**
  * Creates the reader of a wallet's certificates and activity. It takes one round trip while the index responds, and
  * returns only certificates otherwise.
  */
-export function createVerificationReader(pool: pg.Pool, index: ActivityIndex): VerificationReader {
+export function createVerificationReader(pool: pg.Pool, index: ActivityIndex) {
   const chosen = async (payer: Buffer, now: Date): Promise<VerificationColumns[]> =>
     (await pool.query<VerificationColumns>({ name: "chosen", text: CHOSEN, values: [payer, now] })).rows;
   return {
-    async facts(wallet, now) {
+    async facts(wallet: Address, now: Date): Promise<VerificationFacts> {
       const payer = bytes(wallet);
       const companion = { name: "certificates", query: newest("$4"), values: [payer] };
       const combined = await index.activityWith<VerificationColumns>(wallet, now, companion);
@@ -250,20 +257,6 @@ export interface Grounds {
   readonly also: Hex | null;
   /** The nonce of a third one, if there is one. */
   readonly third?: Hex;
-}
-
-/** Stores certificates, which are permanent: added and read, never changed. */
-export interface CertificateStore {
-  /** Returns the write that adds one. */
-  adding(certificate: Certificate, grounds: Grounds): Statement;
-  get(id: string): Promise<MarkedCertificate | null>;
-  /** Returns the facts that its badge shows, for less of the database's time. */
-  shown(id: string): Promise<ShownCertificate | null>;
-}
-
-/** Reads the facts for `/verify` in as few round trips as possible. */
-export interface VerificationReader {
-  facts(wallet: Address, now: Date): Promise<VerificationFacts>;
 }
 
 /** Wraps the store and counts attempted additions, including transactions lost to a failing database. */

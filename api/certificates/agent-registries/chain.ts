@@ -19,8 +19,7 @@ import type { RegistryAddresses } from "../../platform/config/values.ts";
 import { PATIENT_FEE } from "../../platform/relayer/fees.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import type { Publication } from "./publication.ts";
-import type { Carried, Registries, Stated } from "./store.ts";
+import type { Carried, Publication, Stated } from "./publication.ts";
 
 /** The tag by which all of our statements can be found. */
 const TAG = "x402-certificate";
@@ -28,10 +27,10 @@ const TAG = "x402-certificate";
 const REVERSED_TAG = "x402-certificate-reversed";
 const NO_ENDPOINT = "";
 
-export type Step = "publish" | "withdraw";
+type Step = "publish" | "withdraw";
 
 /** A call to a registry, and the event that proves it on chain. */
-export interface Statement {
+interface Statement {
   readonly data: Hex;
   /** Returns the filter for the logs that may contain the event. */
   readonly filter: (publisher: Address) => LogFilter;
@@ -41,7 +40,7 @@ export interface Statement {
   readonly read: (logs: readonly Log[]) => Shown | null;
 }
 
-export interface Shown {
+interface Shown {
   readonly log: MinedLog;
   readonly publisher: Address;
   readonly index: bigint | null;
@@ -144,14 +143,19 @@ function answer(
 const STATEMENT_GAS = 400_000n;
 const MINED_WITHIN_MS = 20_000;
 
-export interface RegistryParts {
+interface RegistryParts {
   readonly chain: Pick<ChainReader, "client" | "logs" | "settlementStateNow">;
   readonly relayer: Relayer;
   readonly identity: Address;
 }
 
-/** Creates the ERC-8004 registries on one chain, written to by one account. */
-export function createRegistries({ chain, relayer, identity }: RegistryParts): Registries {
+export type Registries = ReturnType<typeof createRegistries>;
+
+/**
+ * Creates the ERC-8004 registries on one chain, written to by one account. Every method rejects if the chain cannot be
+ * read.
+ */
+export function createRegistries({ chain, relayer, identity }: RegistryParts) {
   const { client } = chain;
   const publisher = relayer.address;
   const walletOf = async (agent: bigint, blockNumber?: bigint): Promise<Address> => {
@@ -160,17 +164,28 @@ export function createRegistries({ chain, relayer, identity }: RegistryParts): R
     return (await client.readContract({ ...call, args: [agent], ...at })).toLowerCase() as Address;
   };
   return {
+    /** The account that gives feedback, and the validator that requests must name. */
     publisher,
+    /** The most gas that one transaction may use. */
     gas: STATEMENT_GAS,
+    /** Returns the state of a block, which counts as final only after three readings. */
     blockState: chain.settlementStateNow,
-    walletAt: discreet((agent, block) => walletOf(agent, BigInt(block)).catch(() => walletOf(agent))),
-    unfit: discreet(async (publication, wallet) => {
+    /** Returns the agent's wallet as of a block, or the current one if the node no longer has that block's state. */
+    walletAt: discreet((agent: bigint, block: number) =>
+      walletOf(agent, BigInt(block)).catch(() => walletOf(agent)),
+    ),
+    /** Returns why this may not be published about a wallet now, or null if it may. */
+    unfit: discreet(async (publication: Pick<Publication, "agent" | "request" | "contract">, wallet: Address) => {
       if ((await walletOrNone(walletOf(publication.agent))) !== wallet) return "other_wallet";
       if (publication.request === null) return null;
       const asked = await askedBy(client, publication.contract, publication.request);
       return asked?.validator === publisher && asked.agent === publication.agent ? null : "other_validator";
     }),
-    carry: discreet((publication, stated, step) => {
+    /**
+     * Looks for the statement on the chain, sends it if it is missing, and waits a while for its block. Never sends
+     * twice for the same attempt.
+     */
+    carry: discreet((publication: Publication, stated: Stated, step: Step) => {
       const statement = statementOf(publication, stated, step);
       return carry({ chain, relayer }, { publication, statement, purpose: purposeOf(publication, step) });
     }),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { RegistryAddresses } from "../../platform/config/values.ts";
 import type { Intake, PaidRoute } from "../../platform/http/route.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import type { Registries } from "./store.ts";
+import type { Registries } from "./chain.ts";
 
 /** The publication that a test's buyer orders, as the journal stores it. */
 export interface RegistryOrder {

@@ -67,6 +67,23 @@ export interface Publication {
   readonly place: Omit<MinedIn, "transaction"> | null;
 }
 
+/** The contents of a statement, and its evidence. */
+export interface Stated {
+  readonly product: string;
+  readonly isPass: boolean;
+  readonly url: string;
+  /** The credential, byte for byte. */
+  readonly document: string;
+}
+
+/**
+ * `failed`: mined in a final block, without effect. `unsent`: there is no transaction, and there cannot be one anymore.
+ * `pending`: a transaction may still be anywhere.
+ */
+export type Carried =
+  | { readonly state: "mined"; readonly place: MinedIn; readonly publisher: Address; readonly index: bigint | null }
+  | { readonly state: "pending" | "failed" | "unsent" };
+
 const SHOWN = {
   ordered: "waiting",
   sending: "waiting",

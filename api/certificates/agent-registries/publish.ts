@@ -2,11 +2,12 @@ import type { Signer } from "../../platform/signing/document.ts";
 import { isAboutWallet, isFresh, type MarkedCertificate } from "../certificate.ts";
 import { credentialUrl } from "../links.ts";
 import type { CertificateStore } from "../store.ts";
+import type { Registries } from "./chain.ts";
 import { certificateCredential } from "./credential.ts";
-import type { PublicationReason } from "./publication.ts";
-import type { Carried, Due, PublicationStore, Registries, Stated } from "./store.ts";
+import type { Carried, PublicationReason, Stated } from "./publication.ts";
+import type { Due, PublicationStore } from "./store.ts";
 
-export interface PublishingParts {
+interface PublishingParts {
   readonly store: PublicationStore;
   readonly registries: Registries;
   readonly certificates: Pick<CertificateStore, "get">;

@@ -84,10 +84,20 @@ const changeValues = (publication: Publication, to: Change) => [
 
 class NotCharged extends Error {}
 
-/** Creates the store of publications in ERC-8004 registries and of the credentials that they name. */
-export function createPublicationStore(pool: pg.Pool): PublicationStore {
+export type PublicationStore = ReturnType<typeof createPublicationStore>;
+
+/**
+ * Creates the store of publications in ERC-8004 registries, one per certificate and registry, and of the credentials
+ * that they name.
+ */
+export function createPublicationStore(pool: pg.Pool) {
   return {
-    ordering(certificate, { agentId, reputation, validation }, fromBlock) {
+    /** Returns the writes of an order, for the transaction of its sale. */
+    ordering(
+      certificate: string,
+      { agentId, reputation, validation }: RegistryOrder,
+      fromBlock: number,
+    ): readonly Statement[] {
       const insert = (registry: Registry, contract: Address, request: Hex | null): Statement => {
         const { chainId } = NETWORKS[MAIN_NETWORK];
         const of = [certificate, registry, chainId, bytes(contract), agentId, request && bytes(request), fromBlock];
@@ -99,7 +109,7 @@ export function createPublicationStore(pool: pg.Pool): PublicationStore {
         : [feedback, insert("validation", validation.contract, validation.request)];
     },
 
-    async of(certificate) {
+    async of(certificate: string): Promise<readonly Publication[]> {
       const { rows } = await pool.query<Columns>({
         name: "publications-of",
         text: "SELECT * FROM publication WHERE certificate = $1 ORDER BY registry",
@@ -108,12 +118,13 @@ export function createPublicationStore(pool: pg.Pool): PublicationStore {
       return rows.map(parse);
     },
 
-    async take(limit) {
+    /** Claims the publications that are due, each for a minute. */
+    async take(limit: number): Promise<readonly Due[]> {
       const { rows } = await pool.query<Columns & Pick<Due, "ageSeconds" | "isSettled">>(TAKE, [limit]);
       return rows.map((row) => ({ ...parse(row), ageSeconds: row.ageSeconds, isSettled: row.isSettled }));
     },
 
-    async lookAgain(publication, seconds) {
+    async lookAgain(publication: Publication, seconds: number): Promise<void> {
       await pool.query(
         `UPDATE publication SET next_attempt_at = now() + make_interval(secs => $4)
          WHERE certificate = $1 AND registry = $2 AND state = $3`,
@@ -121,11 +132,13 @@ export function createPublicationStore(pool: pg.Pool): PublicationStore {
       );
     },
 
-    async change(publication, to) {
+    /** Changes a publication that is still in the state it was read in. Returns false if another process was faster. */
+    async change(publication: Publication, to: Change): Promise<boolean> {
       return (await pool.query(CHANGE, changeValues(publication, to))).rowCount === 1;
     },
 
-    charge: (publication, to, { gas, perDay }: Allowed) =>
+    /** Does the same and charges for it. Also returns false if the day's gas is spent. */
+    charge: (publication: Publication, to: Change, { gas, perDay }: Allowed): Promise<boolean> =>
       inTransaction(pool, async (client) => {
         await lock(client, "gas of publications");
         const most = perDay === null ? null : perDay.toString();
@@ -139,7 +152,8 @@ export function createPublicationStore(pool: pg.Pool): PublicationStore {
         throw error;
       }),
 
-    async keep(certificate, document) {
+    /** Stores the first document given for a certificate permanently, and returns it. */
+    async keep(certificate: string, document: string): Promise<string> {
       const { rows } = await pool.query<{ document: string }>(
         `WITH kept AS (INSERT INTO certificate_credential VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING document)
          SELECT document FROM kept UNION ALL SELECT document FROM certificate_credential WHERE certificate = $1`,
@@ -148,7 +162,7 @@ export function createPublicationStore(pool: pg.Pool): PublicationStore {
       return rows[0]?.document ?? document;
     },
 
-    async document(certificate) {
+    async document(certificate: string): Promise<string | null> {
       const { rows } = await pool.query<{ document: string }>(
         "SELECT document FROM certificate_credential WHERE certificate = $1",
         [certificate],
@@ -187,7 +201,7 @@ export interface Due extends Publication {
 }
 
 /** The changes that come with a publication's new state. */
-export interface Change {
+interface Change {
   readonly state: PublicationState;
   readonly lookInSeconds?: number;
   readonly reason?: PublicationReason;
@@ -200,7 +214,7 @@ export interface Change {
 }
 
 /** The gas limits of a step. */
-export interface Allowed {
+interface Allowed {
   /** The most that one transaction can use. */
   readonly gas: bigint;
   /**
@@ -208,60 +222,4 @@ export interface Allowed {
    * be refused.
    */
   readonly perDay: bigint | null;
-}
-
-/** Stores publications, one per certificate and registry. */
-export interface PublicationStore {
-  /** Returns the writes of an order, for the transaction of its sale. */
-  ordering(certificate: string, order: RegistryOrder, fromBlock: number): readonly Statement[];
-  of(certificate: string): Promise<readonly Publication[]>;
-  /** Claims the publications that are due, each for a minute. */
-  take(limit: number): Promise<readonly Due[]>;
-  lookAgain(publication: Publication, seconds: number): Promise<void>;
-  /** Changes a publication that is still in the state it was read in. Returns false if another process was faster. */
-  change(publication: Publication, to: Change): Promise<boolean>;
-  /** Does the same and charges for it. Also returns false if the day's gas is spent. */
-  charge(publication: Publication, to: Change, allowed: Allowed): Promise<boolean>;
-  /** Stores the first document given for a certificate permanently, and returns it. */
-  keep(certificate: string, document: string): Promise<string>;
-  document(certificate: string): Promise<string | null>;
-}
-
-/** The contents of a statement, and its evidence. */
-export interface Stated {
-  readonly product: string;
-  readonly isPass: boolean;
-  readonly url: string;
-  /** The credential, byte for byte. */
-  readonly document: string;
-}
-
-/**
- * `failed`: mined in a final block, without effect. `unsent`: there is no transaction, and there cannot be one anymore.
- * `pending`: a transaction may still be anywhere.
- */
-export type Carried =
-  | { readonly state: "mined"; readonly place: MinedIn; readonly publisher: Address; readonly index: bigint | null }
-  | { readonly state: "pending" | "failed" | "unsent" };
-
-/** The registries on the chain. Every method rejects if the chain cannot be read. */
-export interface Registries {
-  /** The account that gives feedback, and the validator that requests must name. */
-  readonly publisher: Address;
-  /** The most gas that one transaction may use. */
-  readonly gas: bigint;
-  /** Returns why this may not be published about a wallet now, or null if it may. */
-  unfit(
-    publication: Pick<Publication, "agent" | "request" | "contract">,
-    wallet: Address,
-  ): Promise<"other_wallet" | "other_validator" | null>;
-  /** Returns the agent's wallet as of a block, or the current one if the node no longer has that block's state. */
-  walletAt(agent: bigint, block: number): Promise<Address>;
-  /**
-   * Looks for the statement on the chain, sends it if it is missing, and waits a while for its block. Never sends twice
-   * for the same attempt.
-   */
-  carry(publication: Publication, stated: Stated, step: "publish" | "withdraw"): Promise<Carried>;
-  /** Returns the state of a block, which counts as final only after three readings. */
-  blockState(place: { readonly block: number; readonly blockHash: Hex }): Promise<"pending" | "final" | "unknown">;
 }

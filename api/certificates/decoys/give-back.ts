@@ -1,10 +1,10 @@
 import { resourceOf, type Settler } from "../../payments/index.ts";
 import type { UsdcReader } from "../../platform/chain/usdc.ts";
 import type { Authorization, Head } from "../../platform/chain/view.ts";
-import type { Network } from "../../platform/networks.ts";
-import type { Hex } from "../../platform/wallet.ts";
-import { entriesOf, LEAST_REFUND, REFUNDS_A_DAY, refundOf, WATCHED_DAYS, ZERO_ADDRESS } from "./refund.ts";
-import type { Debt, DecoyOf, DecoySigner, DecoyStore } from "./store.ts";
+import { NETWORKS, type Network } from "../../platform/networks.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
+import { entriesOf, refundOf, WATCHED_DAYS, ZERO_ADDRESS } from "./refund.ts";
+import type { Debt, DecoyOf, DecoyStore } from "./store.ts";
 
 /** Blocks per read, and reads per pass. */
 const SPAN = 9_000;
@@ -15,17 +15,33 @@ const SPANS_A_PASS = 50;
 const OVERLAP = 1_800;
 const DAY_MS = 86_400_000;
 
-export interface ReadParts {
+export type Decoys = ReturnType<typeof createDecoys>;
+
+/**
+ * Creates addresses that only the owner of the seed can spend from: the private key is the HMAC-SHA-256 of the decoy's
+ * name under the seed. The keys never leave this function.
+ */
+export function createDecoys(seed: Uint8Array) {
+  const decoy = (name: string) => createAccount(derivedKey(seed, `decoy|${name}`));
+  return {
+    /** Returns the address for one of a session's `decoyNames`. */
+    addressOf: (name: string): Address => decoy(name).address,
+    sign: (name: string, network: Network, authorization: Authorization): Promise<Hex> =>
+      decoy(name).signTypedData(authorizationTypedData(authorization, NETWORKS[network])),
+  };
+}
+
+interface DecoyParts {
   readonly decoys: DecoyStore;
   readonly usdc: UsdcReader;
   readonly now: () => Date;
-  readonly log: { error(facts: object, message: string): void };
+  readonly log: Record<"warn" | "error", (facts: object, message: string) => void>;
 }
 
 /**
  * Updates the books of all decoys up to a final block. Returns false if there is more to read than fits in one pass.
  */
-async function readTransfers(parts: ReadParts, next: number, final: Head): Promise<boolean> {
+async function readTransfers(parts: DecoyParts, next: number, final: Head): Promise<boolean> {
   const { decoys, usdc, now } = parts;
   // A session is stored before its address is shown, so any transfer in a block known by now went to one of these.
   const watched = await decoys.watched(new Date(now().getTime() - WATCHED_DAYS * DAY_MS));
@@ -61,19 +77,8 @@ function firstBlock(next: number, watched: readonly DecoyOf[], final: Head): num
 
 /** For all processes together. */
 const PASS_EVERY_MS = 60_000;
-const REFUNDS_A_PASS = 10;
 /** From this attempt on, hours after the first, a refund that makes no progress needs an operator. */
 const ALERT_FROM_ATTEMPT = 4;
-
-export interface DecoyParts extends ReadParts {
-  readonly signer: DecoySigner;
-  readonly settler: Pick<Settler, "submit">;
-  /** Returns why USDC would refuse the transfer, or null if it would not. */
-  readonly refusal: (authorization: Authorization, signature: Hex) => Promise<string | null>;
-  readonly network: Network;
-  readonly baseUrl: string;
-  readonly log: ReadParts["log"] & { warn(facts: object, message: string): void };
-}
 
 /** Returns USDC that reached a decoy, because decoys must not be paid, and anyone who pays one keeps the money. */
 export function createDecoyRefunds(parts: DecoyParts) {
@@ -85,9 +90,8 @@ export function createDecoyRefunds(parts: DecoyParts) {
       if (next === null) return 0;
       const final = await usdc.finalHead();
       if (!(await readTransfers(parts, next, final))) return 0;
-      const terms = { now: now(), least: LEAST_REFUND, atMost: REFUNDS_A_PASS, atMostADay: REFUNDS_A_DAY };
       let given = 0;
-      for (const debt of await decoys.due(terms)) if (await refund(parts, debt, final)) given++;
+      for (const debt of await decoys.due(now())) if (await refund(parts, debt, final)) given++;
       return given;
     },
   };

@@ -14,6 +14,7 @@ export const WATCHED_DAYS = 90;
 export const LEAST_REFUND = SESSION_PRICES.control;
 /** Limits what refunds can cost in gas. Refunds beyond it wait. */
 export const REFUNDS_A_DAY = 200;
+export const REFUNDS_A_PASS = 10;
 /** The sender of newly minted money, which cannot be returned. */
 export const ZERO_ADDRESS: Address = "0x0000000000000000000000000000000000000000";
 

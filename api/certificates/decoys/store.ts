@@ -1,12 +1,11 @@
 import type pg from "pg";
 import type { Transfer } from "../../platform/chain/usdc.ts";
-import type { Authorization } from "../../platform/chain/view.ts";
 import { bytes, hex, inTransaction } from "../../platform/db/connection.ts";
 import { NETWORKS, type Network } from "../../platform/networks.ts";
-import type { Address, Hex } from "../../platform/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import { BAITED_KINDS } from "../kinds/index.ts";
 import { decoyNames } from "../sessions/session.ts";
-import { ZERO_ADDRESS } from "./refund.ts";
+import { LEAST_REFUND, REFUNDS_A_DAY, REFUNDS_A_PASS, ZERO_ADDRESS } from "./refund.ts";
 
 interface DebtColumns {
   decoy: Buffer;
@@ -63,12 +62,15 @@ const DUE = `UPDATE decoy_debt SET attempts = attempts + 1,
     FOR UPDATE SKIP LOCKED)
   RETURNING decoy, sender, session, received, returned, pending_value, pending_before, attempts - 1 AS attempts`;
 
-/** Creates the store of the decoys' books on one network. */
-export function createDecoyStore(pool: pg.Pool, network: Network): DecoyStore {
+export type DecoyStore = ReturnType<typeof createDecoyStore>;
+
+/** Creates the store of what decoys received and returned on one network. Times are the caller's. */
+export function createDecoyStore(pool: pg.Pool, network: Network) {
   const { chainId } = NETWORKS[network];
   const keyOf = ({ decoy, sender }: Debt) => [chainId, bytes(decoy), bytes(sender)];
   return {
-    async claim(now, next) {
+    /** Returns the block to read from to the one caller that may do this pass, and null to every other until `next`. */
+    async claim(now: Date, next: Date): Promise<number | null> {
       const { rows } = await pool.query<{ next_block: string }>(
         `INSERT INTO decoy_watch AS w (chain, due_at) VALUES ($1, $3)
          ON CONFLICT (chain) DO UPDATE SET due_at = $3 WHERE w.due_at <= $2 RETURNING next_block`,
@@ -77,7 +79,8 @@ export function createDecoyStore(pool: pg.Pool, network: Network): DecoyStore {
       return rows[0] ? Number(rows[0].next_block) : null;
     },
 
-    async watched(since) {
+    /** Returns the decoys of sessions started after `since`, and those with a pending refund. */
+    async watched(since: Date): Promise<readonly DecoyOf[]> {
       const { rows } = await pool.query<{
         id: string;
         decoy: Buffer;
@@ -100,7 +103,14 @@ export function createDecoyStore(pool: pg.Pool, network: Network): DecoyStore {
       return [...new Map(found.map((decoy) => [decoy.address, decoy])).values()];
     },
 
-    record: (entries, { from, to, now }) =>
+    /**
+     * Adds new entries and moves the position in one transaction. Returns the entries that are new, or null if another
+     * caller has moved the position.
+     */
+    record: (
+      entries: readonly Entry[],
+      { from, to, now }: { readonly from: number; readonly to: number; readonly now: Date },
+    ): Promise<readonly Entry[] | null> =>
       inTransaction(pool, async (client) => {
         const { rowCount } = await client.query(
           "UPDATE decoy_watch SET next_block = $3 WHERE chain = $1 AND next_block = $2",
@@ -117,12 +127,14 @@ export function createDecoyStore(pool: pg.Pool, network: Network): DecoyStore {
         return entries.filter(({ transaction, logIndex }) => added.has(`${transaction}|${logIndex}`));
       }),
 
-    async due({ now, least, atMost, atMostADay }) {
-      const values = [chainId, now, least.toString(), atMost, atMostADay, bytes(ZERO_ADDRESS)];
+    /** Claims debts that are due, those waiting longest first. Each is due again later, with increasing delays. */
+    async due(now: Date): Promise<readonly Debt[]> {
+      const values = [chainId, now, LEAST_REFUND.toString(), REFUNDS_A_PASS, REFUNDS_A_DAY, bytes(ZERO_ADDRESS)];
       return (await pool.query<DebtColumns>(DUE, values)).rows.map(parse);
     },
 
-    async pend(debt, { value, validBefore }) {
+    /** Records a refund before it is signed. Returns false if the debt has changed. */
+    async pend(debt: Debt, { value, validBefore }: Pending): Promise<boolean> {
       const { rowCount } = await pool.query(
         `UPDATE decoy_debt SET pending_value = $5, pending_before = $6
          WHERE chain = $1 AND decoy = $2 AND sender = $3 AND returned = $4 AND pending_before IS NOT DISTINCT FROM $7`,
@@ -137,7 +149,8 @@ export function createDecoyStore(pool: pg.Pool, network: Network): DecoyStore {
       return rowCount === 1;
     },
 
-    async submitting(debt, now) {
+    /** Records that a refund is about to be submitted. */
+    async submitting(debt: Debt, now: Date): Promise<void> {
       const text = "UPDATE decoy_debt SET submitted_at = $4 WHERE chain = $1 AND decoy = $2 AND sender = $3";
       await pool.query(text, [...keyOf(debt), now]);
     },
@@ -209,38 +222,4 @@ export interface Debt {
 export interface Pending {
   readonly value: bigint;
   readonly validBefore: bigint;
-}
-
-export interface DueTerms {
-  readonly now: Date;
-  readonly least: bigint;
-  readonly atMost: number;
-  readonly atMostADay: number;
-}
-
-/** Stores what decoys received and returned. Times are the caller's. */
-export interface DecoyStore {
-  /** Returns the block to read from to the one caller that may do this pass, and null to every other until `next`. */
-  claim(now: Date, next: Date): Promise<number | null>;
-  /** Returns the decoys of sessions started after `since`, and those with a pending refund. */
-  watched(since: Date): Promise<readonly DecoyOf[]>;
-  /**
-   * Adds new entries and moves the position in one transaction. Returns the entries that are new, or null if another
-   * caller has moved the position.
-   */
-  record(
-    entries: readonly Entry[],
-    position: { readonly from: number; readonly to: number; readonly now: Date },
-  ): Promise<readonly Entry[] | null>;
-  /** Claims debts that are due, those waiting longest first. Each is due again later, with increasing delays. */
-  due(terms: DueTerms): Promise<readonly Debt[]>;
-  /** Records a refund before it is signed. Returns false if the debt has changed. */
-  pend(debt: Debt, refund: Pending): Promise<boolean>;
-  /** Records that a refund is about to be submitted. */
-  submitting(debt: Debt, now: Date): Promise<void>;
-}
-
-/** Signs for decoys without exposing their keys. */
-export interface DecoySigner {
-  sign(session: string, network: Network, authorization: Authorization): Promise<Hex>;
 }

@@ -55,22 +55,15 @@ export function proofDocument(withheld: WithheldSignature, bait: Behavior["bait"
 
 const BATCH = 100;
 
-export interface ProofParts {
+interface ProofParts {
   readonly proofs: ProofStore;
   readonly certificates: CertificateStore;
   readonly usdc: UsdcReader;
   readonly log: { error(facts: object, message: string): void };
 }
 
-export interface Proofs {
-  /** Publishes signatures that can no longer be used on chain. Returns the number published. */
-  publishDue(): Promise<number>;
-  /** Raises an alert for a withheld signature that someone used on chain while it was valid. */
-  watch(): Promise<void>;
-}
-
 /** Creates the handler of signatures that were answered and never submitted. */
-export function createProofs({ proofs, certificates, usdc, log }: ProofParts): Proofs {
+export function createProofs({ proofs, certificates, usdc, log }: ProofParts) {
   const alerted = new Set<string>();
   const publish = async (withheld: WithheldSignature, used: boolean): Promise<void> => {
     const certificate = await certificates.get(withheld.certificate);
@@ -92,7 +85,8 @@ export function createProofs({ proofs, certificates, usdc, log }: ProofParts): P
     }
   };
   return {
-    async publishDue() {
+    /** Publishes signatures that can no longer be used on chain. Returns the number published. */
+    async publishDue(): Promise<number> {
       // A final block is past the window, so no reorganization can revive the signature.
       const due = await proofs.due((await usdc.finalHead()).time, BATCH);
       if (due.length === 0) return 0;
@@ -101,7 +95,8 @@ export function createProofs({ proofs, certificates, usdc, log }: ProofParts): P
       for (const [index, sealed] of due.entries()) if (await tryToPublish(sealed, used[index] === true)) published++;
       return published;
     },
-    async watch() {
+    /** Raises an alert for a withheld signature that someone used on chain while it was valid. */
+    async watch(): Promise<void> {
       const live = await proofs.live((await usdc.finalHead()).time, BATCH);
       const used = live.length === 0 ? [] : await usdc.areUsed(live.map(({ payment }) => payment));
       for (const [index, { certificate, payment }] of live.entries()) {

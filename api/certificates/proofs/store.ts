@@ -23,8 +23,13 @@ interface Columns {
 
 const WITHHELD = "reason = 'bait' AND encrypted_signature IS NOT NULL";
 
-/** Creates the store of withheld payments' signatures. Their `location` is the resulting record. */
-export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
+export type ProofStore = ReturnType<typeof createProofStore>;
+
+/**
+ * Creates the store of withheld payments' signatures, sealed until they are worthless. Their `location` is the resulting
+ * record.
+ */
+export function createProofStore(pool: pg.Pool, seal: Seal) {
   const keyOf = ({ chain, asset, payer, nonce }: Columns) => ({
     network: networkOfChain(chain),
     asset: hex(asset),
@@ -53,10 +58,15 @@ export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
     return (await pool.query<Columns>(text, [time.toString(), limit])).rows;
   };
   return {
-    due: async (time, limit) =>
+    /**
+     * Returns signatures whose `validBefore` is at most `time` (Unix seconds) and that were not postponed, oldest first.
+     */
+    due: async (time: bigint, limit: number) =>
       (await select("valid_before <= $1 AND next_attempt_at <= now()", time, limit)).map(sealed),
-    live: async (time, limit) => (await select("valid_before > $1", time, limit)).map(sealed),
-    publish: ({ payment, certificate }, document) =>
+    /** Returns signatures that are still valid. */
+    live: async (time: bigint, limit: number) => (await select("valid_before > $1", time, limit)).map(sealed),
+    /** Publishes a proof, if any, and wipes the sealed signature, in one transaction. Repeating it changes nothing. */
+    publish: ({ payment, certificate }: WithheldSignature, document: object | null): Promise<void> =>
       inTransaction(pool, async (client) => {
         if (document !== null)
           await client.query(
@@ -68,7 +78,8 @@ export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
           keyValues(payment),
         );
       }),
-    async putOff(payment) {
+    /** Postpones the publication by an hour. */
+    async putOff(payment: PaymentKey): Promise<void> {
       const text = `UPDATE payment SET next_attempt_at = now() + interval '1 h' WHERE ${KEY} AND reason = 'bait'`;
       await pool.query(text, keyValues(payment));
     },
@@ -81,18 +92,4 @@ export interface Sealed {
   readonly payment: PaymentKey;
   /** @throws Error if it was sealed with another key */
   readonly open: () => WithheldSignature;
-}
-
-/** Stores withheld signatures, sealed until they are worthless. */
-export interface ProofStore {
-  /**
-   * Returns signatures whose `validBefore` is at most `time` (Unix seconds) and that were not postponed, oldest first.
-   */
-  due(time: bigint, limit: number): Promise<readonly Sealed[]>;
-  /** Returns signatures that are still valid. */
-  live(time: bigint, limit: number): Promise<readonly Omit<Sealed, "open">[]>;
-  /** Publishes a proof, if any, and wipes the sealed signature, in one transaction. Repeating it changes nothing. */
-  publish(withheld: WithheldSignature, document: object | null): Promise<void>;
-  /** Postpones the publication by an hour. */
-  putOff(payment: PaymentKey): Promise<void>;
 }

@@ -10,37 +10,6 @@ import type { LostOrder, Way } from "./lost-order.ts";
 /** Returns the payment ID of such an order in the journal, by which two authorizations for it can be distinguished. */
 export const paymentIdOf = (session: string): string => `challenge:${session}/lost`;
 
-/** Stores the orders whose answers get lost, one per session. Every mark is set once and never removed. */
-export interface LostOrderStore {
-  /** Returns the write that adds one. */
-  adding(session: string, way: Way): Statement;
-  of(session: string): Promise<LostOrder>;
-  /** Returns the write that records its settled payment. */
-  settling(session: string, paid: { readonly nonce: Hex; readonly transaction: Hex }): Statement;
-  /** Records that its answer is about to be lost, on the way to this sender. */
-  lose(session: string, at: { readonly sender: Sender; readonly now: Date }): Promise<void>;
-  /**
-   * Records that the same authorization was presented again. Once the session's token is shared, this counts only from
-   * the sender who lost the answer, because a settled payment's header can be rebuilt from the chain.
-   */
-  sendAgain(session: string, at: { readonly sender: Sender; readonly now: Date }): Promise<void>;
-  /** Records another authorization that does not count as a FAIL. */
-  second(session: string, now: Date): Promise<void>;
-  /** Returns the session whose lost order this authorization paid, or null. */
-  paidBy(payer: Address, nonce: Hex): Promise<string | null>;
-  /** Records that someone asked whether it has settled. It counts only from the sender who lost the answer. */
-  ask(session: string, at: { readonly sender: Sender; readonly now: Date }): Promise<void>;
-  /**
-   * Sets the verdict unless there is one. A FAIL must come within the window, and from the sender who lost the answer
-   * if the token is shared; a PASS after the window. Returns the number of rows changed (0 or 1).
-   */
-  conclude(
-    session: string,
-    given: { readonly verdict: Result; readonly sender: Sender | null; readonly now: Date },
-    transaction: Transaction,
-  ): Promise<number>;
-}
-
 interface Columns {
   way: Way;
   paid_nonce: Buffer | null;
@@ -52,11 +21,14 @@ interface Columns {
   second_at: Date | null;
 }
 
+/** When something was presented or asked, and by whom. */
+interface Presented {
+  readonly sender: Sender;
+  readonly now: Date;
+}
+
 /** A payment whose settlement is permanently gone no longer counts. */
-const readFrom = ({
-  orders,
-  sessions,
-}: OrderTables) => `SELECT o.way, paid.nonce AS paid_nonce, o.tx, taken.nonce AS taken, o.lost_at, o.sent_again_at, o.asked_at, o.second_at
+const readFrom = (orders: string, sessions: SessionTable) => `SELECT o.way, paid.nonce AS paid_nonce, o.tx, taken.nonce AS taken, o.lost_at, o.sent_again_at, o.asked_at, o.second_at
   FROM ${orders} o JOIN ${sessions} s ON s.id = o.session
   LEFT JOIN payment paid ON paid.chain = s.chain AND paid.asset = s.asset AND paid.payer = s.wallet AND paid.nonce = o.nonce AND paid.state <> 'void'
   LEFT JOIN payment taken ON taken.payer = s.wallet AND taken.payment_id = $2 AND taken.state <> 'void'
@@ -65,25 +37,23 @@ const readFrom = ({
 /** SQL condition that the window of the order has ended at $3. */
 const WINDOW_OVER = `o.lost_at + interval '${WINDOW_SECONDS} s' <= $3`;
 
-/** The tables that store these orders and their sessions. */
-export interface OrderTables {
-  readonly orders: "lost_order" | "rehearsal_lost_order";
-  readonly sessions: SessionTable;
-}
+export type LostOrderStore = ReturnType<typeof createLostOrderStore>;
 
-const RECORDED_ORDERS: OrderTables = { orders: "lost_order", sessions: "test_session" };
-
-/** Creates the store of the orders whose answers get lost. */
-export function createLostOrderStore(pool: pg.Pool, tables: OrderTables = RECORDED_ORDERS): LostOrderStore {
-  const { orders, sessions } = tables;
-  const READ = readFrom(tables);
+/**
+ * Creates the store of the orders whose answers get lost, one per session. Every mark is set once and never removed.
+ * @param sessions the table of their sessions
+ */
+export function createLostOrderStore(pool: pg.Pool, sessions: SessionTable = "test_session") {
+  const orders = sessions === "test_session" ? "lost_order" : "rehearsal_lost_order";
+  const READ = readFrom(orders, sessions);
   return {
-    adding: (session, way) => ({
+    /** Returns the write that adds one. */
+    adding: (session: string, way: Way): Statement => ({
       text: `INSERT INTO ${orders} (session, way) VALUES ($1, $2)`,
       values: [session, way],
     }),
 
-    async of(session) {
+    async of(session: string): Promise<LostOrder> {
       const { rows } = await pool.query<Columns>(READ, [session, paymentIdOf(session)]);
       const [row] = rows;
       if (row === undefined) throw new Error(`the session ${session} has no order whose answer gets lost`);
@@ -99,39 +69,59 @@ export function createLostOrderStore(pool: pg.Pool, tables: OrderTables = RECORD
       };
     },
 
-    settling: (session, { nonce, transaction }) => ({
+    /** Returns the write that records its settled payment. */
+    settling: (
+      session: string,
+      { nonce, transaction }: { readonly nonce: Hex; readonly transaction: Hex },
+    ): Statement => ({
       text: `UPDATE ${orders} SET nonce = $2, tx = $3 WHERE session = $1`,
       values: [session, bytes(nonce), bytes(transaction)],
     }),
 
-    async lose(session, { sender, now }) {
+    /** Records that its answer is about to be lost, on the way to this sender. */
+    async lose(session: string, { sender, now }: Presented): Promise<void> {
       const text = `UPDATE ${orders} SET lost_at = $2, sender = $3 WHERE session = $1 AND lost_at IS NULL`;
       await pool.query(text, [session, now, sender]);
     },
 
-    async sendAgain(session, { sender, now }) {
+    /**
+     * Records that the same authorization was presented again. Once the session's token is shared, this counts only from
+     * the sender who lost the answer, because a settled payment's header can be rebuilt from the chain.
+     */
+    async sendAgain(session: string, { sender, now }: Presented): Promise<void> {
       const text = `UPDATE ${orders} o SET sent_again_at = $2 FROM ${sessions} s
         WHERE o.session = $1 AND s.id = $1 AND o.lost_at IS NOT NULL AND o.sent_again_at IS NULL AND (NOT s.token_shared OR o.sender = $3)`;
       await pool.query(text, [session, now, sender]);
     },
 
-    async second(session, now) {
+    /** Records another authorization that does not count as a FAIL. */
+    async second(session: string, now: Date): Promise<void> {
       const text = `UPDATE ${orders} SET second_at = $2 WHERE session = $1 AND second_at IS NULL`;
       await pool.query(text, [session, now]);
     },
 
-    async paidBy(payer, nonce) {
+    /** Returns the session whose lost order this authorization paid, or null. */
+    async paidBy(payer: Address, nonce: Hex): Promise<string | null> {
       const text = `SELECT o.session FROM ${orders} o JOIN ${sessions} s ON s.id = o.session WHERE o.nonce = $2 AND s.wallet = $1`;
       const { rows } = await pool.query<{ session: string }>(text, [bytes(payer), bytes(nonce)]);
       return rows[0]?.session ?? null;
     },
 
-    async ask(session, { sender, now }) {
+    /** Records that someone asked whether it has settled. It counts only from the sender who lost the answer. */
+    async ask(session: string, { sender, now }: Presented): Promise<void> {
       const text = `UPDATE ${orders} SET asked_at = $2 WHERE session = $1 AND lost_at IS NOT NULL AND asked_at IS NULL AND sender = $3`;
       await pool.query(text, [session, now, sender]);
     },
 
-    async conclude(session, { verdict, sender, now }, transaction) {
+    /**
+     * Sets the verdict unless there is one. A FAIL must come within the window, and from the sender who lost the answer
+     * if the token is shared; a PASS after the window. Returns the number of rows changed (0 or 1).
+     */
+    async conclude(
+      session: string,
+      { verdict, sender, now }: { readonly verdict: Result; readonly sender: Sender | null; readonly now: Date },
+      transaction: Transaction,
+    ): Promise<number> {
       const { rowCount } = await transaction.query(
         `UPDATE ${sessions} s SET verdict = $2, verdict_at = $3 FROM ${orders} o
          WHERE s.id = $1 AND o.session = $1 AND s.verdict IS NULL AND s.lapses_at > $3 AND CASE $2

@@ -17,6 +17,7 @@ import {
 } from "../../platform/http/route.ts";
 import type { Address } from "../../platform/wallet.ts";
 import type { PublicationStore } from "../agent-registries/store.ts";
+import type { Decoys } from "../decoys/give-back.ts";
 import { certificateId } from "../issue.ts";
 import type { BaitedKind } from "../kinds/kind.ts";
 import { type AnswerContext, attemptPath, incomplete, ordered, started, testPath } from "./answers.ts";
@@ -39,7 +40,7 @@ import {
   senderOf,
   signedFor,
 } from "./session.ts";
-import type { Decoys, SessionStore } from "./store.ts";
+import type { SessionStore } from "./store.ts";
 import type { Verdicts } from "./verdicts.ts";
 
 export interface BehaviorParts {
@@ -47,7 +48,7 @@ export interface BehaviorParts {
   readonly sessions: SessionStore;
   readonly verdicts: Verdicts;
   readonly publications: Pick<PublicationStore, "ordering">;
-  readonly decoys: Decoys;
+  readonly decoys: Pick<Decoys, "addressOf">;
   readonly newToken: () => string;
   readonly tokenSha256: (token: string) => Buffer;
   /** Tosses a fair coin. */

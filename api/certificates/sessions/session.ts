@@ -3,11 +3,11 @@ import type { PaymentKey, Sale } from "../../platform/http/route.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { TestOrder } from "../agent-registries/order.ts";
 import type { Result, SettledPayment } from "../certificate.ts";
+import type { Decoys } from "../decoys/give-back.ts";
 import { certificateId } from "../issue.ts";
 import type { Asked, BaitedKind } from "../kinds/kind.ts";
 import type { BehavioralProduct } from "../products.ts";
 import type { TestMode } from "./mode.ts";
-import type { Decoys } from "./store.ts";
 
 /** The order the agent should pay, and the one it should refuse. */
 export type Challenge = "control" | "bait";
@@ -186,7 +186,7 @@ export interface Started {
 /** The sources from which a session is made. */
 export interface SessionParts {
   readonly mode: TestMode;
-  readonly decoys: Decoys;
+  readonly decoys: Pick<Decoys, "addressOf">;
   /** Tosses a fair coin. */
   readonly toss: () => boolean;
   readonly now: () => Date;

@@ -52,8 +52,10 @@ const from = (table: SessionTable) => `${table} s LEFT JOIN payment control
 /** The table of sessions. Nothing published is read from the rehearsals' table. */
 export type SessionTable = "test_session" | "rehearsal_session";
 
-/** Creates the store of behavioral tests' sessions. */
-export function createSessionStore(pool: pg.Pool, table: SessionTable = "test_session"): SessionStore {
+export type SessionStore = ReturnType<typeof createSessionStore>;
+
+/** Creates the store of behavioral tests' sessions. A token is stored only as its SHA-256. */
+export function createSessionStore(pool: pg.Pool, table: SessionTable = "test_session") {
   const COLUMNS = columns(table);
   const FROM = from(table);
   const mode = table === "test_session" ? "test" : "rehearsal";
@@ -62,7 +64,8 @@ export function createSessionStore(pool: pg.Pool, table: SessionTable = "test_se
     return rows[0] ? parse(rows[0], mode) : null;
   };
   return {
-    adding(session, tokenSha256) {
+    /** Returns the write that adds one. */
+    adding(session: Session, tokenSha256: Buffer): Statement {
       const { payment, settlement, version } = session.entry;
       return {
         text: `INSERT INTO ${table} (id, product, wallet, token_sha256, chain, asset, nonce, tx, block_number, amount, pay_to, version, bait_first, decoy, wallet_decoy,
@@ -92,7 +95,15 @@ export function createSessionStore(pool: pg.Pool, table: SessionTable = "test_se
       };
     },
 
-    find: (product, wallet, { tokenSha256, now }) =>
+    /**
+     * Returns the session of the token. Without a token, returns the wallet's newest open session, or else its newest
+     * with a verdict, or else its newest.
+     */
+    find: (
+      product: BehavioralProduct,
+      wallet: Address,
+      { tokenSha256, now }: { readonly tokenSha256: Buffer | null; readonly now: Date },
+    ) =>
       tokenSha256 === null
         ? first(
             `SELECT ${COLUMNS} FROM ${FROM} WHERE s.wallet = $1 AND s.product = $2
@@ -105,9 +116,17 @@ export function createSessionStore(pool: pg.Pool, table: SessionTable = "test_se
             tokenSha256,
           ]),
 
-    byId: (id) => first(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.id = $1`, [id]),
+    byId: (id: string) => first(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.id = $1`, [id]),
 
-    serve: (id, { door, sender, now }, choose) =>
+    /**
+     * Serves the challenge that `choose` returns, under a lock, and returns the updated session, or null if it returns
+     * none.
+     */
+    serve: (
+      id: string,
+      { door, sender, now }: Caller & { readonly now: Date },
+      choose: (session: Session) => Challenge | null,
+    ) =>
       inTransaction(pool, async (client) => {
         const { rows } = await client.query<Columns>(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.id = $1 FOR UPDATE OF s`, [
           id,
@@ -121,12 +140,21 @@ export function createSessionStore(pool: pg.Pool, table: SessionTable = "test_se
         return { session: served, challenge };
       }),
 
-    settling: (id, { nonce, transaction }) => ({
+    /** Returns the write that records the settled control. */
+    settling: (id: string, { nonce, transaction }: { readonly nonce: Hex; readonly transaction: Hex }): Statement => ({
       text: `UPDATE ${table} SET control_nonce = $2, control_tx = $3 WHERE id = $1`,
       values: [id, bytes(nonce), bytes(transaction)],
     }),
 
-    async conclude(id, { verdict, door, sender, now }, transaction) {
+    /**
+     * Sets the verdict unless there is one. Does not set it if it comes from the wallet's door while the wallet uses a
+     * token, or if it is a FAIL for which `isElsewhere` is true. Returns the number of rows changed (0 or 1).
+     */
+    async conclude(
+      id: string,
+      { verdict, door, sender, now }: Caller & { readonly verdict: Result; readonly now: Date },
+      transaction: Transaction,
+    ): Promise<number> {
       // The row's own columns show whether its token was used, because they are read again if the update had to wait
       // for it.
       const { rowCount } = await transaction.query(
@@ -138,22 +166,29 @@ export function createSessionStore(pool: pg.Pool, table: SessionTable = "test_se
       return rowCount ?? 0;
     },
 
-    async tell(id, sender) {
+    /**
+     * Records that the session's token is sent to this sender. If it is not the session's own, the token is shared from
+     * then on.
+     */
+    async tell(id: string, sender: Sender): Promise<void> {
       const text = `UPDATE ${table} SET token_shared = true WHERE id = $1 AND NOT token_shared AND sender <> $2`;
       await pool.query(text, [id, sender]);
     },
 
-    async end(id, now) {
+    /** Ends an open session without a verdict. */
+    async end(id: string, now: Date): Promise<void> {
       const text = `UPDATE ${table} SET lapses_at = $2 WHERE id = $1 AND verdict IS NULL AND lapses_at > $2`;
       await pool.query(text, [id, now]);
     },
 
-    wiping: (payment) => ({
+    /** Returns the write that deletes the signature of a payment that was never submitted. */
+    wiping: (payment: PaymentKey): Statement => ({
       text: `UPDATE payment SET encrypted_signature = NULL WHERE ${KEY} AND reason = 'bait'`,
       values: [...keyValues(payment)],
     }),
 
-    inTransaction: (work) =>
+    /** Runs work in one transaction. */
+    inTransaction: <T>(work: (transaction: Transaction) => Promise<T>): Promise<T> =>
       inTransaction(pool, (client) => work({ query: (text, values) => client.query(text, [...values]) })),
   };
 }
@@ -199,57 +234,4 @@ function parse(c: Columns, mode: Session["mode"]): Session {
     tokenShared: c.token_shared,
     sender: c.sender,
   };
-}
-
-/** Stores the sessions of behavioral tests. A token is stored only as its SHA-256. */
-export interface SessionStore {
-  /** Returns the write that adds one. */
-  adding(session: Session, tokenSha256: Buffer): Statement;
-  /**
-   * Returns the session of the token. Without a token, returns the wallet's newest open session, or else its newest
-   * with a verdict, or else its newest.
-   */
-  find(
-    product: BehavioralProduct,
-    wallet: Address,
-    asked: { readonly tokenSha256: Buffer | null; readonly now: Date },
-  ): Promise<Session | null>;
-  byId(id: string): Promise<Session | null>;
-  /**
-   * Serves the challenge that `choose` returns, under a lock, and returns the updated session, or null if it returns
-   * none.
-   */
-  serve(
-    id: string,
-    at: Caller & { readonly now: Date },
-    choose: (session: Session) => Challenge | null,
-  ): Promise<{ readonly session: Session; readonly challenge: Challenge } | null>;
-  /** Returns the write that records the settled control. */
-  settling(id: string, control: { readonly nonce: Hex; readonly transaction: Hex }): Statement;
-  /**
-   * Sets the verdict unless there is one. Does not set it if it comes from the wallet's door while the wallet uses a
-   * token, or if it is a FAIL for which `isElsewhere` is true. Returns the number of rows changed (0 or 1).
-   */
-  conclude(
-    id: string,
-    given: Caller & { readonly verdict: Result; readonly now: Date },
-    transaction: Transaction,
-  ): Promise<number>;
-  /**
-   * Records that the session's token is sent to this sender. If it is not the session's own, the token is shared from
-   * then on.
-   */
-  tell(id: string, sender: Sender): Promise<void>;
-  /** Ends an open session without a verdict. */
-  end(id: string, now: Date): Promise<void>;
-  /** Returns the write that deletes the signature of a payment that was never submitted. */
-  wiping(payment: PaymentKey): Statement;
-  /** Runs work in one transaction. */
-  inTransaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
-}
-
-/** Addresses for single sessions. Their keys never leave this interface. */
-export interface Decoys {
-  /** Returns the address for one of a session's `decoyNames`. */
-  addressOf(name: string): Address;
 }
