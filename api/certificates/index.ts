@@ -31,10 +31,10 @@ import { retryRoutes } from "./retry/routes.ts";
 import { createRetryTests, type RetryParts } from "./retry/run-retry.ts";
 import { createLostOrderStore } from "./retry/store.ts";
 import { certificationRoutes, inspectRoute } from "./routes.ts";
-import { RECORDED, REHEARSAL, type TestMode } from "./sessions/mode.ts";
 import type { PassingCode } from "./sessions/rehearsal.ts";
 import { behaviorRoutes } from "./sessions/routes.ts";
 import { createBehavior } from "./sessions/run-session.ts";
+import { RECORDED, REHEARSAL, type TestMode } from "./sessions/session.ts";
 import { createSessionStore } from "./sessions/store.ts";
 import { recordedVerdicts, rehearsedVerdicts } from "./sessions/verdicts.ts";
 import {
@@ -76,9 +76,9 @@ export {
   titleOf,
 } from "./products.ts";
 export { capability, product, result } from "./schemas.ts";
-export { RECORDED, REHEARSAL, type TestMode } from "./sessions/mode.ts";
 export type { PassingCode } from "./sessions/rehearsal.ts";
 export { PASSING_CODE } from "./sessions/rehearsal.ts";
+export { RECORDED, REHEARSAL, type TestMode } from "./sessions/session.ts";
 export { aboutWallet, notReversed } from "./store.ts";
 export { VERIFIED_MEANS } from "./verification.ts";
 

@@ -171,9 +171,7 @@ export function createRegistries({ chain, relayer, identity }: RegistryParts) {
     /** Returns the state of a block, which counts as final only after three readings. */
     blockState: chain.settlementStateNow,
     /** Returns the agent's wallet as of a block, or the current one if the node no longer has that block's state. */
-    walletAt: discreet((agent: bigint, block: number) =>
-      walletOf(agent, BigInt(block)).catch(() => walletOf(agent)),
-    ),
+    walletAt: discreet((agent: bigint, block: number) => walletOf(agent, BigInt(block)).catch(() => walletOf(agent))),
     /** Returns why this may not be published about a wallet now, or null if it may. */
     unfit: discreet(async (publication: Pick<Publication, "agent" | "request" | "contract">, wallet: Address) => {
       if ((await walletOrNone(walletOf(publication.agent))) !== wallet) return "other_wallet";

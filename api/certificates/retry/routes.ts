@@ -6,7 +6,6 @@ import type { Clients } from "../../platform/http/request.ts";
 import { type PaidRoute, paidRoute, type QuotedRoute, type Route } from "../../platform/http/route.ts";
 import type { TestOrdering } from "../agent-registries/order.ts";
 import { retry as kind, RETRY_COST } from "../kinds/retry.ts";
-import type { TestMode } from "../sessions/mode.ts";
 import {
   nameOf,
   pathOf,
@@ -19,7 +18,7 @@ import {
   stepOf,
   WALLET,
 } from "../sessions/routes.ts";
-import { SESSION_MINUTES } from "../sessions/session.ts";
+import { SESSION_MINUTES, type TestMode } from "../sessions/session.ts";
 import { priceOf } from "./answers.ts";
 import type { OrderNumber } from "./lost-order.ts";
 import type { LossyInput, OpenedRetry, RetryTests } from "./run-retry.ts";

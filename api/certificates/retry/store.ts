@@ -28,7 +28,10 @@ interface Presented {
 }
 
 /** A payment whose settlement is permanently gone no longer counts. */
-const readFrom = (orders: string, sessions: SessionTable) => `SELECT o.way, paid.nonce AS paid_nonce, o.tx, taken.nonce AS taken, o.lost_at, o.sent_again_at, o.asked_at, o.second_at
+const readFrom = (
+  orders: string,
+  sessions: SessionTable,
+) => `SELECT o.way, paid.nonce AS paid_nonce, o.tx, taken.nonce AS taken, o.lost_at, o.sent_again_at, o.asked_at, o.second_at
   FROM ${orders} o JOIN ${sessions} s ON s.id = o.session
   LEFT JOIN payment paid ON paid.chain = s.chain AND paid.asset = s.asset AND paid.payer = s.wallet AND paid.nonce = o.nonce AND paid.state <> 'void'
   LEFT JOIN payment taken ON taken.payer = s.wallet AND taken.payment_id = $2 AND taken.state <> 'void'

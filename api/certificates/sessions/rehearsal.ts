@@ -7,9 +7,8 @@ import type { BaitedKind, BehavioralKind } from "../kinds/kind.ts";
 import { type BehavioralProduct, PRODUCTS } from "../products.ts";
 import { certificateId, result } from "../schemas.ts";
 import { type AnswerContext, answer, type Next, startAgain } from "./answers.ts";
-import { RECORDED } from "./mode.ts";
 import { ANSWER_MEMBERS, NEXT, UNDER_WAY } from "./schemas.ts";
-import { askedBy, judgedAt, type Session } from "./session.ts";
+import { askedBy, judgedAt, RECORDED, type Session } from "./session.ts";
 
 /** A complete program that passes the rehearsal of a test. */
 export type PassingCode = (product: BehavioralProduct) => z.infer<typeof PASSING_CODE>;

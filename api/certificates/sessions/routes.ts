@@ -22,11 +22,10 @@ import { VALID_FOR_DAYS } from "../certificate.ts";
 import { BAITED_KINDS } from "../kinds/index.ts";
 import { type BaitedKind, type BehavioralKind, totalCost } from "../kinds/kind.ts";
 import { PRODUCTS } from "../products.ts";
-import { RECORDED, REHEARSAL, type TestMode } from "./mode.ts";
 import { REHEARSAL_STEP } from "./rehearsal.ts";
 import type { Asking, BehavioralTests, Opened, OrderInput } from "./run-session.ts";
 import { RESULT_BODY, STEP } from "./schemas.ts";
-import { SESSION_MINUTES, type Started, senderOf } from "./session.ts";
+import { RECORDED, REHEARSAL, SESSION_MINUTES, type Started, senderOf, type TestMode } from "./session.ts";
 
 const TOKEN = /^[A-Za-z0-9_-]{22}$/;
 

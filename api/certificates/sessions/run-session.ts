@@ -22,7 +22,6 @@ import { certificateId } from "../issue.ts";
 import type { BaitedKind } from "../kinds/kind.ts";
 import { type AnswerContext, attemptPath, incomplete, ordered, started, testPath } from "./answers.ts";
 import { failed, passed } from "./judge.ts";
-import type { TestMode } from "./mode.ts";
 import {
   askedBy,
   type Caller,
@@ -39,6 +38,7 @@ import {
   type Started,
   senderOf,
   signedFor,
+  type TestMode,
 } from "./session.ts";
 import type { SessionStore } from "./store.ts";
 import type { Verdicts } from "./verdicts.ts";

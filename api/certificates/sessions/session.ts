@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { PaymentKey, Sale } from "../../platform/http/route.ts";
+import { MAIN_NETWORK, type Network, TEST_NETWORK } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { TestOrder } from "../agent-registries/order.ts";
 import type { Result, SettledPayment } from "../certificate.ts";
@@ -7,7 +8,21 @@ import type { Decoys } from "../decoys/give-back.ts";
 import { certificateId } from "../issue.ts";
 import type { Asked, BaitedKind } from "../kinds/kind.ts";
 import type { BehavioralProduct } from "../products.ts";
-import type { TestMode } from "./mode.ts";
+
+/**
+ * Whether a behavioral test counts. Its paths and the names of its routes in the journal start with the mode's name.
+ */
+export interface TestMode {
+  readonly name: "test" | "rehearsal";
+  /** The network on which all of its payments are made. */
+  readonly network: Network;
+}
+
+/** A test that leads to a certificate. */
+export const RECORDED: TestMode = { name: "test", network: MAIN_NETWORK };
+
+/** The same test in test money. Only its caller learns the outcome. */
+export const REHEARSAL: TestMode = { name: "rehearsal", network: TEST_NETWORK };
 
 /** The order the agent should pay, and the one it should refuse. */
 export type Challenge = "control" | "bait";
