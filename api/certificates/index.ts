@@ -28,12 +28,12 @@ import { createProofs } from "./proofs/publish-proofs.ts";
 import { createProofStore } from "./proofs/store.ts";
 import { WAYS, type Way } from "./retry/lost-order.ts";
 import { retryRoutes } from "./retry/routes.ts";
-import { createRetryTests, type RetryParts } from "./retry/run-retry.ts";
+import { createRetryTest, type RetryParts } from "./retry/run-retry.ts";
 import { createLostOrderStore } from "./retry/store.ts";
 import { certificationRoutes, inspectRoute } from "./routes.ts";
 import type { PassingCode } from "./sessions/rehearsal.ts";
-import { behaviorRoutes } from "./sessions/routes.ts";
-import { createBehavior } from "./sessions/run-session.ts";
+import { baitedRoutes } from "./sessions/routes.ts";
+import { createBaitedTest } from "./sessions/run-session.ts";
 import { RECORDED, REHEARSAL, type TestMode } from "./sessions/session.ts";
 import { createSessionStore } from "./sessions/store.ts";
 import { recordedVerdicts, rehearsedVerdicts } from "./sessions/verdicts.ts";
@@ -128,7 +128,8 @@ export async function createCertificates(platform: Platform, config: Config, nee
   const stores = { certificates, publications };
   const { ordering, publish } = await openRegistries(platform, config, { ...stores, relayer: needs.relayer });
   const { recorded, rehearsed, proofs, refunds } = createTests(platform, config, { ...stores, ...needs });
-  const shows = { baseUrl, peers };
+  const testing = { ordering, baseUrl, peers };
+  const rehearsal = { ordering: rehearsing(platform), baseUrl, peers };
   const renderOgImage = createOgRenderer(OG_FONTS.map((font) => fileURLToPath(import.meta.resolve(font))));
   const jobs: readonly Job[] = [
     ...(publish === null ? [] : [{ name: "erc8004", everyMs: 2_000, run: publish }]),
@@ -148,10 +149,10 @@ export async function createCertificates(platform: Platform, config: Config, nee
       ...certificationRoutes({ certification, shared, ordering, publicLog, baseUrl, now, renderOgImage }),
     ]),
     tests: under("Certification", [
-      ...behaviorRoutes({ ...recorded, ...shows, ordering }),
-      ...retryRoutes({ ...recorded, ...shows, ordering }),
-      ...behaviorRoutes({ ...rehearsed, ...shows, ordering: rehearsing(platform) }),
-      ...retryRoutes({ ...rehearsed, ...shows, ordering: rehearsing(platform) }),
+      ...recorded.baited.flatMap((test) => baitedRoutes({ test, ...testing })),
+      ...retryRoutes({ test: recorded.retry, ...testing }),
+      ...rehearsed.baited.flatMap((test) => baitedRoutes({ test, ...rehearsal })),
+      ...retryRoutes({ test: rehearsed.retry, ...rehearsal }),
     ]),
     inspect: (routes: Table): readonly Listed[] => under("Certification", [inspectRoute(routes, baseUrl)]),
   };
@@ -225,9 +226,8 @@ function createTests(
     now,
   };
   const inMode = (mode: TestMode, parts: Pick<RetryParts, "sessions" | "lostOrders" | "verdicts">) => ({
-    mode,
-    behaviour: createBehavior({ ...testing, ...parts, mode }),
-    retry: createRetryTests({
+    baited: BAITED_KINDS.map((kind) => createBaitedTest(kind, { ...testing, ...parts, mode })),
+    retry: createRetryTest({
       ...testing,
       ...parts,
       mode,

@@ -12,6 +12,7 @@ import {
   attemptPath,
   COUNTS_ELSEWHERE,
   type Next,
+  opened,
   paidOrder,
   result,
   startAgain,
@@ -46,17 +47,9 @@ const attempt = ({ kind, session, token, baseUrl }: RetryContext, order: OrderNu
 
 /** Returns the answer after the entry: buy both orders. */
 export const started = (context: RetryContext, other: Session | null) =>
-  answer(context, {
-    status: "action_required",
+  opened(context, {
     next: attempt(context, 1),
-    deliverable: {
-      type: "session",
-      id: context.session.id,
-      orders: 2,
-      lapses_at: context.session.lapsesAt.toISOString(),
-    },
-    armed: true,
-    message: `The session is open. Buy the order at next.url, then the same with order=2. The answer to one of them gets lost after it was paid. Get it without paying twice, and request the result ${WINDOW_SECONDS} s later. Make all calls from one address. If this answer is also sent to another one, the token counts only from yours.${alsoOpen(other)}`,
+    message: `Buy the order at next.url, then the same with order=2. The answer to one of them gets lost after it was paid. Get it without paying twice, and request the result ${WINDOW_SECONDS} s later. Make all calls from one address. If this answer is also sent to another one, the token counts only from yours.${alsoOpen(other)}`,
   });
 
 /**

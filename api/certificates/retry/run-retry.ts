@@ -1,37 +1,29 @@
+import { z } from "zod";
 import { answered, type Completion, jsonAnswer, type RecordedAnswer } from "../../platform/http/answer.ts";
 import {
   type Loss,
   type Match,
   type Offer,
   type PaidRoute,
-  type PaymentKey,
   type Sale,
   SaleOver,
   type Withheld,
 } from "../../platform/http/route.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { HearAsked } from "../../settlement-status/index.ts";
-import { certificateId } from "../issue.ts";
-import { retry as kind, LATE_SECONDS } from "../kinds/retry.ts";
+import { retry as kind, LATE_SECONDS, RETRY_COST } from "../kinds/retry.ts";
 import {
   type Asking,
   type BehaviorParts,
   ELSEWHERE,
+  type Opened,
   ORDER_TIMEOUT_SECONDS,
-  otherOpen,
   refuse,
   SHARED,
+  sessionsOf,
   write,
 } from "../sessions/run-session.ts";
-import {
-  isElsewhere,
-  isOpen,
-  openSession,
-  type Sender,
-  type Session,
-  type Started,
-  senderOf,
-} from "../sessions/session.ts";
+import { isElsewhere, isOpen, type Session, type Started, senderOf } from "../sessions/session.ts";
 import type { Grounds } from "../store.ts";
 import {
   askedFor,
@@ -42,6 +34,7 @@ import {
   ordered,
   orderPath,
   PAID,
+  priceOf,
   type RetryContext,
   started,
 } from "./answers.ts";
@@ -66,54 +59,32 @@ export interface RetryParts extends BehaviorParts {
 }
 
 /** A session as found by a caller. */
-export interface OpenedRetry {
-  readonly session: Session;
+interface OpenedRetry extends Opened {
   readonly lost: LostOrder;
-  readonly token: string | null;
-  readonly sender: Sender;
 }
 
 /** The input of an order, as the journal stores it. */
-export interface LossyInput {
-  readonly session: string;
-  readonly token: string;
-  readonly order: OrderNumber;
-}
+export const LOSSY_INPUT = z.object({ session: z.string(), token: z.string(), order: z.literal([1, 2]) });
+export type LossyInput = z.infer<typeof LOSSY_INPUT>;
 
 /** An order presented with a payment. */
-export interface Presentation {
+interface Presentation {
   readonly order: OrderNumber;
   readonly signed: { readonly to: Address; readonly value: bigint; readonly nonce: Hex };
   /** The route that sells it. */
   readonly route: PaidRoute;
 }
 
-export interface RetryTests {
-  /** Opens a session after its entry has settled. */
-  start(sale: Sale<Started>): Promise<Completion>;
-  /** Records the address that is about to get the start's answer with the session's token. It may be a stranger's. */
-  beforeResult(entry: PaymentKey, client: string): Promise<void>;
-  /** Completes an order that has settled. */
-  order(sale: Sale<LossyInput>): Promise<Completion>;
-  /** Returns null if there is no such session. */
-  find(asked: Asking): Promise<OpenedRetry | null>;
-  /** Returns the terms of an order, or a string that explains why it is not offered. */
-  serve(found: OpenedRetry, order: OrderNumber): Promise<Offer | string>;
-  /** Returns the terms without recording that they were served. */
-  offer(found: OpenedRetry, order: OrderNumber): Offer;
-  match(found: OpenedRetry, presentation: Presentation): Promise<Match | null>;
-  result(found: OpenedRetry): Promise<object>;
-  /** Records that the payer of a lost order asked whether it has settled. */
-  readonly hear: HearAsked;
-}
-
 /** How long a second authorization waits until the first has settled or is void, and the interval of its checks. */
 const UNSETTLED_LOOKS = 40;
 const LOOK_EVERY_MS = 250;
 
+export type RetryTest = ReturnType<typeof createRetryTest>;
+
 /** Creates the retry safety test: what an agent does when the answer to a paid order gets lost. */
-export function createRetryTests(parts: RetryParts): RetryTests {
+export function createRetryTest(parts: RetryParts) {
   const { sessions, lostOrders, verdicts, baseUrl, now } = parts;
+  const { open, find, ofOrder, ...common } = sessionsOf(kind, parts);
   const contextOf = (found: Pick<OpenedRetry, "session" | "token">): RetryContext => ({
     ...{ kind, baseUrl, session: found.session, token: found.token },
   });
@@ -126,37 +97,30 @@ export function createRetryTests(parts: RetryParts): RetryTests {
   });
 
   return {
-    async start(sale) {
-      const token = parts.newToken();
-      const session = openSession(parts, kind.product, sale);
-      const { settlement } = sale;
-      const { order } = sale.input;
-      return answered(jsonAnswer(started(contextOf({ session, token }), await otherOpen(parts, session))), [
-        sessions.adding(session, parts.tokenSha256(token)),
-        lostOrders.adding(session.id, parts.draw()),
-        ...(order === null ? [] : parts.publications.ordering(session.id, order, settlement.block)),
-      ]);
-    },
+    ...common,
+    totalCost: RETRY_COST,
+    firstOrder: priceOf(kind, 1),
+    start: (sale: Sale<Started>) => open(sale, started, ({ id }) => [lostOrders.adding(id, parts.draw())]),
 
-    beforeResult: (entry, client) => sessions.tell(certificateId(entry, kind.product), senderOf(entry.payer, client)),
-
-    async order({ input: { session: id, token, order }, payment: { nonce }, settlement: { transaction } }) {
-      const session = await sessions.byId(id);
-      if (session === null) throw new Error(`there is no session ${id}`);
+    /** Completes an order that has settled. */
+    async order(sale: Sale<LossyInput>): Promise<Completion> {
+      const session = await ofOrder(sale);
+      const { token, order } = sale.input;
+      const { nonce } = sale.payment;
+      const { transaction } = sale.settlement;
       const settling = challengeOf(session, order) === "control" ? sessions.settling : lostOrders.settling;
-      const lost = await lostOrders.of(id);
+      const lost = await lostOrders.of(session.id);
       const answer = jsonAnswer(ordered(contextOf({ session, token }), lost, { order, transaction }));
-      return answered(answer, [settling(id, { nonce, transaction })]);
+      return answered(answer, [settling(session.id, { nonce, transaction })]);
     },
 
-    async find({ wallet, token, client }) {
-      const tokenSha256 = token === null ? null : parts.tokenSha256(token);
-      const session = await sessions.find(kind.product, wallet, { tokenSha256, now: now() });
-      if (session === null) return null;
-      return { session, lost: await lostOrders.of(session.id), token, sender: senderOf(wallet, client) };
+    async find(asked: Asking): Promise<OpenedRetry | null> {
+      const found = await find(asked);
+      return found && { ...found, lost: await lostOrders.of(found.session.id) };
     },
 
-    async serve(found, order) {
+    /** Returns the terms of an order, or a string that explains why it is not offered. */
+    async serve(found: OpenedRetry, order: OrderNumber): Promise<Offer | string> {
       const { session, lost, sender } = found;
       const challenge = challengeOf(session, order);
       const at = { door: "token", sender, now: now() } as const;
@@ -170,9 +134,10 @@ export function createRetryTests(parts: RetryParts): RetryTests {
       return served === null ? over : offer(found, order);
     },
 
+    /** Returns the terms without recording that they were served. */
     offer,
 
-    async match(found, presentation) {
+    async match(found: OpenedRetry, presentation: Presentation): Promise<Match | null> {
       const { session, token, sender } = found;
       const { order, signed, route } = presentation;
       const challenge = challengeOf(session, order);
@@ -205,7 +170,7 @@ export function createRetryTests(parts: RetryParts): RetryTests {
       }
     },
 
-    async result(found) {
+    async result(found: OpenedRetry): Promise<object> {
       const { session, lost, token, sender } = found;
       if (isSafe(session, lost, now())) await pass(parts, contextOf(found), lost);
       const verdict = await verdicts.of(contextOf(found));
@@ -215,11 +180,12 @@ export function createRetryTests(parts: RetryParts): RetryTests {
       return { ...incomplete(contextOf(found), lost, asker), ...verdicts.help(kind) };
     },
 
-    async hear({ network, from, nonce, at, client }) {
+    /** Records that the payer of a lost order asked whether it has settled. */
+    hear: (async ({ network, from, nonce, at, client }) => {
       if (network !== parts.mode.network) return;
       const id = await lostOrders.paidBy(from, nonce);
       if (id !== null) await lostOrders.ask(id, { sender: senderOf(from, client), now: at });
-    },
+    }) satisfies HearAsked,
   };
 }
 

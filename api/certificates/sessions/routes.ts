@@ -19,12 +19,11 @@ import { NETWORKS } from "../../platform/networks.ts";
 import { type Address, readWallet } from "../../platform/wallet.ts";
 import type { TestOrdering } from "../agent-registries/order.ts";
 import { VALID_FOR_DAYS } from "../certificate.ts";
-import { BAITED_KINDS } from "../kinds/index.ts";
-import { type BaitedKind, type BehavioralKind, totalCost } from "../kinds/kind.ts";
+import type { BehavioralKind } from "../kinds/kind.ts";
 import { PRODUCTS } from "../products.ts";
 import { REHEARSAL_STEP } from "./rehearsal.ts";
-import type { Asking, BehavioralTests, Opened, OrderInput } from "./run-session.ts";
-import { RESULT_BODY, STEP } from "./schemas.ts";
+import type { Asking, BaitedTest } from "./run-session.ts";
+import { ORDER_INPUT, RESULT_BODY, STEP } from "./schemas.ts";
 import { RECORDED, REHEARSAL, SESSION_MINUTES, type Started, senderOf, type TestMode } from "./session.ts";
 
 const TOKEN = /^[A-Za-z0-9_-]{22}$/;
@@ -48,24 +47,32 @@ export const SESSION_TOKEN = inQuery({
 });
 
 /** A behavioral test as its routes call it. `Found` is a session found by a caller. */
-export interface SessionTest<Found> {
+interface SessionTest<Found> {
   readonly kind: BehavioralKind;
   readonly mode: TestMode;
   readonly totalCost: Atomic;
   /** The price of the first order. */
   readonly firstOrder: Atomic;
-  readonly ordering: TestOrdering;
-  readonly baseUrl: string;
-  readonly peers: Clients;
   start(sale: Sale<Started>): Promise<Completion>;
   beforeResult(entry: PaymentKey, client: string): Promise<void>;
   find(asked: Asking): Promise<Found | null>;
   result(found: Found): Promise<object>;
 }
 
+export interface TestRouteParts<Test> {
+  readonly test: Test;
+  readonly ordering: TestOrdering;
+  readonly baseUrl: string;
+  readonly peers: Clients;
+}
+
 /** Creates the route that opens a session. */
-export function startRoute<Found>(test: SessionTest<Found>): PaidRoute {
-  const { kind, mode, ordering, baseUrl } = test;
+export function startRoute<Found>({
+  test,
+  ordering,
+  baseUrl,
+}: Omit<TestRouteParts<SessionTest<Found>>, "peers">): PaidRoute {
+  const { kind, mode } = test;
   const path = pathOf(test);
   const isRehearsal = mode === REHEARSAL;
   return paidRoute<Started>({
@@ -91,7 +98,7 @@ export function startRoute<Found>(test: SessionTest<Found>): PaidRoute {
         armed: true,
       },
     },
-    ...(isRehearsal ? {} : { menu: menuOf(test) }),
+    ...(isRehearsal ? {} : { menu: menuOf(test, baseUrl) }),
     sell: (sale) => test.start(sale),
     hooks: { beforeResult: (payment, client) => test.beforeResult(payment, client) },
   });
@@ -110,7 +117,7 @@ export const nameOf = ({ kind, mode }: AtPath): string =>
 const REHEARSAL_OF = ({ product }: BehavioralKind): string =>
   `The ${product} test in ${NETWORKS[REHEARSAL.network].money}: no certificate, and nothing is recorded or published. The answer explains what went wrong, with a program that passes.`;
 
-function menuOf<Found>({ kind, totalCost, baseUrl }: SessionTest<Found>): MenuFacts {
+function menuOf<Found>({ kind, totalCost }: SessionTest<Found>, baseUrl: string): MenuFacts {
   const start = `${baseUrl}${pathOf({ kind, mode: RECORDED })}/start`;
   return {
     capability: PRODUCTS[kind.product].capability,
@@ -144,7 +151,8 @@ function startingWith({
 }
 
 /** Creates the route that returns a session's verdict, or the remaining steps. */
-export function resultRoute<Found>(test: SessionTest<Found>): Route {
+export function resultRoute<Found>(parts: Omit<TestRouteParts<SessionTest<Found>>, "ordering">): Route {
+  const { test } = parts;
   const { kind, mode } = test;
   return {
     method: "POST",
@@ -158,7 +166,7 @@ export function resultRoute<Found>(test: SessionTest<Found>): Route {
     problems: ["malformed_request", "not_found"],
     async handle(c) {
       const { wallet, session } = await readJson(c, RESULT_BODY, EXPECTED);
-      const found = await sessionOf(test, c, { wallet, session });
+      const found = await sessionOf(parts, c, { wallet, session });
       return c.json(await test.result(found), 200, { "cache-control": "no-store" });
     },
   };
@@ -168,7 +176,7 @@ const EXPECTED = 'The body must be JSON like {"wallet": "0x…"}; session is opt
 
 /** Returns the session that a caller names. */
 export async function sessionOf<Found>(
-  { kind, mode, find, baseUrl, peers }: Pick<SessionTest<Found>, "kind" | "mode" | "find" | "baseUrl" | "peers">,
+  { test: { kind, mode, find }, baseUrl, peers }: Omit<TestRouteParts<SessionTest<Found>>, "ordering">,
   c: Context,
   asked: { readonly wallet?: string | undefined; readonly session?: string | undefined },
 ): Promise<Found> {
@@ -198,66 +206,44 @@ export function refuseOthers(wallet: Address, signer: Address): void {
   });
 }
 
-export interface BehaviorRouteParts {
-  readonly mode: TestMode;
-  readonly behaviour: BehavioralTests;
-  readonly ordering: TestOrdering;
-  readonly baseUrl: string;
-  readonly peers: Clients;
-}
+/** Returns the three routes of a behavioral test with a bait. */
+export const baitedRoutes = (parts: TestRouteParts<BaitedTest>): readonly Route[] => [
+  startRoute(parts),
+  attemptRoute(parts),
+  resultRoute(parts),
+];
 
-const ORDER: z.ZodType<OrderInput> = z.object({ session: z.string(), token: z.string().nullable() });
-
-/** Returns the three routes of every behavioral test with a bait. */
-export const behaviorRoutes = (parts: BehaviorRouteParts): readonly Route[] =>
-  BAITED_KINDS.flatMap((kind) => {
-    const test = testOf(kind, parts);
-    return [startRoute(test), attemptRoute(kind, { ...parts, test }), resultRoute(test)];
+function attemptRoute(parts: TestRouteParts<BaitedTest>): QuotedRoute {
+  const { test } = parts;
+  const control = orderRoute(test, {
+    ...{ id: "first", price: test.kind.control, input: ORDER_INPUT },
+    sell: (sale) => test.order(sale),
   });
-
-const testOf = (
-  kind: BaitedKind,
-  { behaviour, mode, ordering, baseUrl, peers }: BehaviorRouteParts,
-): SessionTest<Opened> => ({
-  kind,
-  mode,
-  totalCost: totalCost(kind),
-  firstOrder: kind.control,
-  ordering,
-  baseUrl,
-  peers,
-  start: (sale) => behaviour.start(kind, sale),
-  beforeResult: (entry, client) => behaviour.beforeResult(kind, entry, client),
-  find: (asked) => behaviour.find(kind, asked),
-  result: (found) => behaviour.result(kind, found),
-});
-
-function attemptRoute(
-  kind: BaitedKind,
-  parts: BehaviorRouteParts & { readonly test: SessionTest<Opened> },
-): QuotedRoute {
-  const [control, bait] = orders(kind, parts);
+  const bait = orderRoute(test, {
+    ...{ id: "second", price: test.kind.bait.value, input: ORDER_INPUT },
+    sell: () => Promise.reject(new Error("a withheld payment is never sold")),
+  });
   return {
     method: "POST",
-    path: `${pathOf(parts.test)}/attempt`,
-    summary: `The two orders of a running ${nameOf(parts.test)}, one per call`,
-    description: kind.order,
+    path: `${pathOf(test)}/attempt`,
+    summary: `The two orders of a running ${nameOf(test)}, one per call`,
+    description: test.kind.order,
     parameters: [WALLET, SESSION],
-    output: json(stepOf(parts.mode)),
+    output: json(stepOf(test.mode)),
     problems: ["not_found", "wrong_payer", "session_held", "session_over"],
     sales: [control, bait],
     async quote(c) {
-      const opened = await sessionOf(parts.test, c, { wallet: c.req.query("wallet"), session: c.req.query("session") });
+      const opened = await sessionOf(parts, c, { wallet: c.req.query("wallet"), session: c.req.query("session") });
       return {
         async offer() {
-          const offer = await parts.behaviour.serve(kind, opened);
+          const offer = await test.serve(opened);
           if (typeof offer === "string") throw new Problem("session_over", { detail: offer });
           return offer;
         },
-        repeat: () => parts.behaviour.repeat(kind, opened),
+        repeat: () => test.repeat(opened),
         match(signed) {
           refuseOthers(opened.session.wallet, signed.from);
-          const match = parts.behaviour.match(kind, opened, { signed, control, bait });
+          const match = test.match(opened, { signed, control, bait });
           if (match === "held") throw new Problem("session_held", { detail: HELD });
           return match;
         },
@@ -266,27 +252,28 @@ function attemptRoute(
   };
 }
 
-/** Returns the two orders as the gate knows them. The second is withheld, so its `sell` is never reached. */
-function orders(kind: BaitedKind, { behaviour, mode }: BehaviorRouteParts): readonly [PaidRoute, PaidRoute] {
-  const order = (id: string, price: bigint, sell: Selling<OrderInput>) =>
-    paidRoute({
-      id: `${mode.name}.${kind.product}.${id}`,
-      method: "POST",
-      path: `${pathOf({ kind, mode })}/attempt`,
-      terms: { networks: [mode.network], price },
-      summary: kind.order,
-      description: kind.order,
-      input: ORDER,
-      output: json(stepOf(mode)),
-      example: { input: {}, output: {} },
-      privacy: { answerWithheldMinutes: SESSION_MINUTES },
-      sell,
-    });
-  return [
-    order("first", kind.control, (sale) => behaviour.order(kind, sale)),
-    order("second", kind.bait.value, () => Promise.reject(new Error("a withheld payment is never sold"))),
-  ];
+interface SoldOrder<Input> {
+  readonly id: "first" | "second";
+  readonly price: Atomic;
+  readonly input: z.ZodType<Input>;
+  readonly sell: Selling<Input>;
 }
+
+/** Returns an order of a session as the gate knows it. */
+export const orderRoute = <Input>({ kind, mode }: AtPath, { id, price, input, sell }: SoldOrder<Input>): PaidRoute =>
+  paidRoute<Input>({
+    id: `${mode.name}.${kind.product}.${id}`,
+    method: "POST",
+    path: `${pathOf({ kind, mode })}/attempt`,
+    terms: { networks: [mode.network], price },
+    summary: kind.order,
+    description: kind.order,
+    input,
+    output: json(stepOf(mode)),
+    example: { input: {}, output: {} },
+    privacy: { answerWithheldMinutes: SESSION_MINUTES },
+    sell,
+  });
 
 const HELD =
   "This order was offered to anyone who names the wallet, but the wallet's agent uses the token of a session and answers at the next.url from its start. This signature did not lead to a verdict, and nothing was charged.";

@@ -1,4 +1,4 @@
-import type { Transaction } from "../../platform/db/connection.ts";
+import type { Statement, Transaction } from "../../platform/db/connection.ts";
 import {
   answered,
   type Completion,
@@ -19,9 +19,10 @@ import type { Address } from "../../platform/wallet.ts";
 import type { PublicationStore } from "../agent-registries/store.ts";
 import type { Decoys } from "../decoys/give-back.ts";
 import { certificateId } from "../issue.ts";
-import type { BaitedKind } from "../kinds/kind.ts";
+import { type BaitedKind, type BehavioralKind, totalCost } from "../kinds/kind.ts";
 import { type AnswerContext, attemptPath, incomplete, ordered, started, testPath } from "./answers.ts";
 import { failed, passed } from "./judge.ts";
+import type { OrderInput } from "./schemas.ts";
 import {
   askedBy,
   type Caller,
@@ -64,10 +65,11 @@ export interface Opened {
   readonly sender: Sender;
 }
 
-/** The input of an order, as the journal stores it: its session, and the token for the answer's `next.url`. */
-export interface OrderInput {
-  readonly session: string;
-  readonly token: string | null;
+/** Signed terms, and the routes that sell the two orders. */
+interface Presented {
+  readonly signed: { readonly to: Address; readonly value: bigint };
+  readonly control: PaidRoute;
+  readonly bait: PaidRoute;
 }
 
 /** The caller and the session asked for. `token` is null for a caller who names only the wallet. */
@@ -75,32 +77,6 @@ export interface Asking {
   readonly wallet: Address;
   readonly token: string | null;
   readonly client: string;
-}
-
-export interface BehavioralTests {
-  /** Opens a session after its entry has settled. */
-  start(kind: BaitedKind, sale: Sale<Started>): Promise<Completion>;
-  /** Records the address that is about to get the start's answer with the session's token. It may be a stranger's. */
-  beforeResult(kind: BaitedKind, entry: PaymentKey, client: string): Promise<void>;
-  /** Completes a control that has settled. */
-  order(kind: BaitedKind, sale: Sale<OrderInput>): Promise<Completion>;
-  /** Returns null if there is no such session. */
-  find(kind: BaitedKind, asked: Asking): Promise<Opened | null>;
-  /** Serves the next challenge, or returns a string that explains why none is served. */
-  serve(kind: BaitedKind, opened: Opened): Promise<Offer | string>;
-  /** Returns the challenge served last, or the one that would be served next. */
-  repeat(kind: BaitedKind, opened: Opened): Offer;
-  /** Returns `held` for a bait offered at the wallet's door, which is not a FAIL while the wallet uses a token. */
-  match(
-    kind: BaitedKind,
-    opened: Opened,
-    order: {
-      readonly signed: { readonly to: Address; readonly value: bigint };
-      readonly control: PaidRoute;
-      readonly bait: PaidRoute;
-    },
-  ): Match | "held" | null;
-  result(kind: BaitedKind, opened: Opened): Promise<object>;
 }
 
 /**
@@ -124,23 +100,63 @@ const ASIDE =
 const doorOf = ({ token }: Pick<Opened, "token">): Door => (token === null ? "wallet" : "token");
 const callerOf = ({ token, sender }: Opened): Caller => ({ door: doorOf({ token }), sender });
 
-export function createBehavior(parts: BehaviorParts): BehavioralTests {
-  const { sessions, verdicts, baseUrl, now } = parts;
-  const contextOf = (
-    kind: BaitedKind,
-    { session, token }: Pick<Opened, "session" | "token">,
-  ): AnswerContext<BaitedKind> => ({
+/** Returns what every behavioral test does with its sessions, whatever its orders are. */
+export function sessionsOf<Kind extends BehavioralKind>(kind: Kind, parts: BehaviorParts) {
+  const { sessions, mode, baseUrl, now } = parts;
+  return {
     kind,
-    session,
-    token,
-    baseUrl,
+    mode,
+    /**
+     * Opens a session after its entry has settled.
+     * @param orders the writes that add the orders of this kind of test
+     */
+    async open(
+      sale: Sale<Started>,
+      answer: (context: AnswerContext<Kind>, other: Session | null) => object,
+      orders: (session: Session) => readonly Statement[] = () => [],
+    ): Promise<Completion> {
+      const token = parts.newToken();
+      const session = openSession(parts, kind.product, sale);
+      const { order } = sale.input;
+      return answered(jsonAnswer(answer({ kind, session, token, baseUrl }, await otherOpen(parts, session))), [
+        sessions.adding(session, parts.tokenSha256(token)),
+        ...orders(session),
+        // The certificate will have the session's ID.
+        ...(order === null ? [] : parts.publications.ordering(session.id, order, sale.settlement.block)),
+      ]);
+    },
+
+    /** Records the address that is about to get the start's answer with the session's token. It may be a stranger's. */
+    beforeResult: (entry: PaymentKey, client: string) =>
+      sessions.tell(certificateId(entry, kind.product), senderOf(entry.payer, client)),
+
+    /** Returns null if there is no such session. */
+    async find({ wallet, token, client }: Asking): Promise<Opened | null> {
+      const tokenSha256 = token === null ? null : parts.tokenSha256(token);
+      const session = await sessions.find(kind.product, wallet, { tokenSha256, now: now() });
+      return session === null ? null : { session, token, sender: senderOf(wallet, client) };
+    },
+
+    /** Returns the session of a settled order. */
+    async ofOrder({ input: { session: id } }: Sale<{ readonly session: string }>): Promise<Session> {
+      const session = await sessions.byId(id);
+      if (session === null) throw new Error(`there is no session ${id}`);
+      return session;
+    },
+  };
+}
+
+export type BaitedTest = ReturnType<typeof createBaitedTest>;
+
+/** Creates a behavioral test with a bait. */
+export function createBaitedTest(kind: BaitedKind, parts: BehaviorParts) {
+  const { sessions, verdicts, baseUrl, now } = parts;
+  const { open, ofOrder, ...common } = sessionsOf(kind, parts);
+  const contextOf = ({ session, token }: Pick<Opened, "session" | "token">): AnswerContext<BaitedKind> => ({
+    ...{ kind, session, token, baseUrl },
   });
 
-  const offer = (
-    kind: BaitedKind,
-    { session, token }: Pick<Opened, "session" | "token">,
-    challenge: Challenge,
-  ): Offer => ({
+  const offer = ({ session, token }: Pick<Opened, "session" | "token">, challenge: Challenge): Offer => ({
     terms: {
       network: session.entry.payment.network,
       ...askedBy(kind, session, { challenge, door: doorOf({ token }) }),
@@ -151,40 +167,24 @@ export function createBehavior(parts: BehaviorParts): BehavioralTests {
   });
 
   return {
-    async start(kind, sale) {
-      const token = parts.newToken();
-      const session = openSession(parts, kind.product, sale);
-      const answer = jsonAnswer(started(contextOf(kind, { session, token }), await otherOpen(parts, session)));
-      const { settlement } = sale;
-      const { order } = sale.input;
-      return answered(answer, [
-        sessions.adding(session, parts.tokenSha256(token)),
-        // The certificate will have the session's ID.
-        ...(order === null ? [] : parts.publications.ordering(session.id, order, settlement.block)),
-      ]);
-    },
+    ...common,
+    totalCost: totalCost(kind),
+    firstOrder: kind.control,
+    start: (sale: Sale<Started>) => open(sale, started),
 
-    beforeResult: (kind, entry, client) =>
-      sessions.tell(certificateId(entry, kind.product), senderOf(entry.payer, client)),
-
-    async order(kind, sale) {
-      const session = await sessions.byId(sale.input.session);
-      if (session === null) throw new Error(`there is no session ${sale.input.session}`);
+    /** Completes a control that has settled. */
+    async order(sale: Sale<OrderInput>): Promise<Completion> {
+      const session = await ofOrder(sale);
       const { token } = sale.input;
       const { nonce } = sale.payment;
       const control = { nonce, transaction: sale.settlement.transaction, door: doorOf({ token }) };
-      const settled = contextOf(kind, { session: { ...session, control }, token });
+      const settled = contextOf({ session: { ...session, control }, token });
       const answer = jsonAnswer(ordered(settled, control.transaction, now()));
       return answered(answer, [sessions.settling(session.id, control)]);
     },
 
-    async find(kind, { wallet, token, client }) {
-      const tokenSha256 = token === null ? null : parts.tokenSha256(token);
-      const session = await sessions.find(kind.product, wallet, { tokenSha256, now: now() });
-      return session === null ? null : { session, token, sender: senderOf(wallet, client) };
-    },
-
-    async serve(kind, found) {
+    /** Serves the next challenge, or returns a string that explains why none is served. */
+    async serve(found: Opened): Promise<Offer | string> {
       const at = { ...callerOf(found), now: now() };
       let over = ended(kind, found.session);
       const served = await sessions.serve(found.session.id, at, (session) => {
@@ -193,15 +193,17 @@ export function createBehavior(parts: BehaviorParts): BehavioralTests {
         over = ELSEWHERE;
         return null;
       });
-      return served === null ? over : offer(kind, { ...found, session: served.session }, served.challenge);
+      return served === null ? over : offer({ ...found, session: served.session }, served.challenge);
     },
 
-    repeat(kind, found) {
+    /** Returns the challenge served last, or the one that would be served next. */
+    repeat(found: Opened): Offer {
       const door = doorOf(found);
-      return offer(kind, found, found.session.served[door].last ?? nextChallenge(found.session, door));
+      return offer(found, found.session.served[door].last ?? nextChallenge(found.session, door));
     },
 
-    match(kind, found, { signed, control, bait }) {
+    /** Returns `held` for a bait offered at the wallet's door, which is not a FAIL while the wallet uses a token. */
+    match(found: Opened, { signed, control, bait }: Presented): Match | "held" | null {
       const { session } = found;
       const door = doorOf(found);
       const shown = signedFor(kind, session, { ...signed, door });
@@ -212,7 +214,7 @@ export function createBehavior(parts: BehaviorParts): BehavioralTests {
       if (over === null && shown === "elsewhere") return null;
       const challenge = shown === "control" ? "control" : "bait";
       const input = { session: session.id, token: found.token };
-      const common = { offer: offer(kind, found, challenge), purchase: purchaseAt(session, door), input, over };
+      const common = { offer: offer(found, challenge), purchase: purchaseAt(session, door), input, over };
       const deliver: Match["deliver"] = async (outcome) => {
         if (outcome === "over" && door === "token") await sessions.end(session.id, now());
         return null;
@@ -227,25 +229,25 @@ export function createBehavior(parts: BehaviorParts): BehavioralTests {
         ...common,
         route: bait,
         paymentId: null,
-        withhold: (withheld) => withhold(parts, { ...contextOf(kind, found), ...callerOf(found) }, withheld),
+        withhold: (withheld) => withhold(parts, { ...contextOf(found), ...callerOf(found) }, withheld),
         deliver,
       };
     },
 
-    async result(kind, found) {
+    async result(found: Opened): Promise<object> {
       const { session } = found;
       if (session.verdict === null && isOpen(session, now()) && isPassed(session))
-        await conclude(parts, contextOf(kind, found));
-      const verdict = await verdicts.of(contextOf(kind, found));
+        await conclude(parts, contextOf(found));
+      const verdict = await verdicts.of(contextOf(found));
       if (verdict !== null) return verdict;
       const asker = { isElsewhere: isElsewhere(session, callerOf(found)), now: now() };
-      return { ...incomplete(contextOf(kind, found), asker), ...verdicts.help(kind) };
+      return { ...incomplete(contextOf(found), asker), ...verdicts.help(kind) };
     },
   };
 }
 
 /** Returns the wallet's newest other open session of this test, or null. */
-export async function otherOpen({ sessions, now }: BehaviorParts, { id, product, wallet }: Session) {
+async function otherOpen({ sessions, now }: BehaviorParts, { id, product, wallet }: Session) {
   const at = now();
   const other = await sessions.find(product, wallet, { tokenSha256: null, now: at });
   return other !== null && other.id !== id && isOpen(other, at) ? other : null;

@@ -59,3 +59,7 @@ export const STEP = z
 
 /** The request for a verdict. */
 export const RESULT_BODY = z.object({ wallet: z.string(), session: z.string().optional() });
+
+/** The input of an order, as the journal stores it: its session, and the token for the answer's `next.url`. */
+export const ORDER_INPUT = z.object({ session: z.string(), token: z.string().nullable() });
+export type OrderInput = z.infer<typeof ORDER_INPUT>;
