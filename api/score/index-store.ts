@@ -20,7 +20,6 @@ import {
 } from "../platform/index/reader.ts";
 import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-import type { ScoreIndex } from "./read-scores.ts";
 
 type Chain = ChainReading["chain"];
 
@@ -32,19 +31,22 @@ export interface ScoreIndexOptions extends IndexOptions {
   readonly maxLagMs?: number;
 }
 
+export type ScoreIndex = ReturnType<typeof createScoreIndex>;
+
 /**
  * Reads the facts that the indexer stores in PostgreSQL, in one statement for all wallets, so that they are all as of
  * the same block.
  */
-export function createScoreIndex(
-  pool: pg.Pool,
-  { viewsSchema, maxLagMs = MAX_LAG_MS, log }: ScoreIndexOptions,
-): ScoreIndex {
+export function createScoreIndex(pool: pg.Pool, { viewsSchema, maxLagMs = MAX_LAG_MS, log }: ScoreIndexOptions) {
   const read = createReader(pool, log);
   const isCurrent = createLagCheck(maxLagMs, log);
   const query = { name: `score in ${viewsSchema}`, text: readingQuery(pg.escapeIdentifier(viewsSchema)) };
   return {
-    async read(wallets, now) {
+    /**
+     * Returns one reading per wallet, in the given order, all after the same block and as of the same instant: `now`, or
+     * that block's time if later. Null while the index is unavailable, or more than 60 seconds behind `now`.
+     */
+    async read(wallets: readonly Address[], now: Date): Promise<readonly ChainReading[] | null> {
       const values = [wallets, now.getTime()];
       const rows = await read<ReadingRow>({ ...query, values });
       if (rows === null || rows.length < wallets.length) return null;

@@ -4,9 +4,11 @@ import { scoreDocument } from "../../packages/verifier/src/score/score.ts";
 import type { Product } from "../../packages/verifier/src/vocabulary.ts";
 import { type Certificate, certUrl } from "../certificates/index.ts";
 import type { Address } from "../platform/wallet.ts";
+import type { ScoreIndex } from "./index-store.ts";
 import { type LookUps, type Snapshots, withLookup } from "./lookup/look-up.ts";
+import type { ScoreCertificates, ScoreExams } from "./store.ts";
 
-export interface ScoreParts {
+interface ScoreParts {
   readonly index: ScoreIndex;
   readonly lookUps: LookUps;
   readonly certificates: ScoreCertificates;
@@ -15,20 +17,14 @@ export interface ScoreParts {
   readonly now: () => Date;
 }
 
-export interface Scores {
+export type Scores = ReturnType<typeof createScores>;
+
+export const createScores = (parts: ScoreParts) => ({
   /**
    * Returns one record per wallet, in the given order, all as of one block; null while the index is unavailable or a
    * look-up is missing.
    */
-  of(wallets: readonly Address[]): Promise<readonly ScoreDocument[] | null>;
-  /** Returns whether all facts behind the scores of these wallets are available, without asking a node. */
-  ready(wallets: readonly Address[]): Promise<boolean>;
-  /** See `LookUps.prepare`. */
-  readonly prepare: LookUps["prepare"];
-}
-
-export const createScores = (parts: ScoreParts): Scores => ({
-  async of(wallets) {
+  async of(wallets: readonly Address[]): Promise<readonly ScoreDocument[] | null> {
     const facts = await readFacts(parts, wallets);
     if (facts !== "incomplete") return documentsOf(facts);
     // It was complete when the payment was accepted, which may be long ago.
@@ -36,10 +32,12 @@ export const createScores = (parts: ScoreParts): Scores => ({
     const again = await readFacts(parts, wallets);
     return again === "incomplete" ? null : documentsOf(again);
   },
-  async ready(wallets) {
+  /** Returns whether all facts behind the scores of these wallets are available, without asking a node. */
+  async ready(wallets: readonly Address[]): Promise<boolean> {
     const readings = await parts.index.read(wallets, parts.now());
     return readings !== null && (!needLookUps(readings) || (await parts.lookUps.found(wallets))?.isComplete === true);
   },
+  /** See `LookUps.prepare`. */
   prepare: parts.lookUps.prepare,
 });
 
@@ -95,34 +93,13 @@ const examFact = ({ issuedAt, validUntil, ...exam }: ScoredExam, baseUrl: string
   valid_until: validUntil.toISOString(),
 });
 
-/** Reads the score's facts from the index. */
-export interface ScoreIndex {
-  /**
-   * Returns one reading per wallet, in the given order, all after the same block and as of the same instant: `now`, or
-   * that block's time if later. Null while the index is unavailable, or more than 60 seconds behind `now`.
-   */
-  read(wallets: readonly Address[], now: Date): Promise<readonly ChainReading[] | null>;
-}
-
 /** A certificate of a test that the score considers. */
 export interface ScoredCertificate extends Pick<Certificate, "id" | "result" | "issuedAt" | "validUntil"> {
   readonly product: Product;
-}
-
-/** Reads the score's facts from the service's own certificates. */
-export interface ScoreCertificates {
-  /** Returns the newest certificate per product and result that is not reversed, for each wallet in the given order. */
-  newest(wallets: readonly Address[]): Promise<readonly (readonly ScoredCertificate[])[]>;
 }
 
 /** An exam of a seller that is paid at the wallet. */
 export interface ScoredExam extends Omit<SellerExam, "url" | "issued_at" | "valid_until"> {
   readonly issuedAt: Date;
   readonly validUntil: Date;
-}
-
-/** Reads the score's facts from exams of sellers. */
-export interface ScoreExams {
-  /** Returns the exams behind `seller_exams`, for each wallet in the given order. */
-  newest(wallets: readonly Address[], now: Date): Promise<readonly (readonly ScoredExam[])[]>;
 }

@@ -1,8 +1,9 @@
 import type pg from "pg";
-import { aboutWallet, PRODUCT_MENU, type Product, type Result } from "../certificates/index.ts";
+import { aboutWallet, notReversed, PRODUCT_MENU, type Product, type Result } from "../certificates/index.ts";
 import { bytes, named } from "../platform/db/connection.ts";
+import type { Address } from "../platform/wallet.ts";
 import { REQUEST, STANDS } from "../sellers/index.ts";
-import type { ScoreCertificates, ScoredExam, ScoreExams } from "./read-scores.ts";
+import type { ScoredCertificate, ScoredExam } from "./read-scores.ts";
 
 interface Columns {
   place: number;
@@ -26,13 +27,15 @@ const NEWEST_CERTIFICATES = `SELECT k.place::int, c.id, c.product, c.result, c.i
   CROSS JOIN unnest(ARRAY['pass', 'fail']) result
   CROSS JOIN LATERAL (
     SELECT * FROM certificate o WHERE o.wallet = k.wallet AND o.product = product.product AND o.result = result.result AND ${aboutWallet("o")}
-      AND NOT EXISTS (SELECT 1 FROM settlement_mark m WHERE m.payer = o.wallet AND m.nonce IN (o.nonce, o.also_nonce, o.third_nonce)
-        AND m.chain = o.chain AND m.asset = o.asset AND m.kind = 'reversed')
+      AND ${notReversed("o")}
     ORDER BY o.issued_at DESC LIMIT 1) c`;
 
+export type ScoreCertificates = ReturnType<typeof createScoreCertificates>;
+
 /** Reads the score's facts from the service's own certificates. */
-export const createScoreCertificates = (pool: pg.Pool): ScoreCertificates => ({
-  async newest(wallets) {
+export const createScoreCertificates = (pool: pg.Pool) => ({
+  /** Returns the newest certificate per product and result that is not reversed, for each wallet in the given order. */
+  async newest(wallets: readonly Address[]): Promise<readonly (readonly ScoredCertificate[])[]> {
     const { rows } = await pool.query<Columns>({
       name: "score-certificates",
       text: NEWEST_CERTIFICATES,
@@ -75,9 +78,12 @@ const NEWEST_EXAMS = `SELECT k.place::int, exam.* FROM unnest($1::bytea[]) WITH 
       ORDER BY e.method, e.url, e.body, content_type, r.ended_at DESC, r.exam DESC) counting
     WHERE level IS NOT NULL ORDER BY level IS NULL, ended_at DESC, id DESC) exam`;
 
+export type ScoreExams = ReturnType<typeof createScoreExams>;
+
 /** Reads the score's facts from exams of sellers. */
-export const createScoreExams = (pool: pg.Pool): ScoreExams => ({
-  async newest(wallets, now) {
+export const createScoreExams = (pool: pg.Pool) => ({
+  /** Returns the exams behind `seller_exams`, for each wallet in the given order. */
+  async newest(wallets: readonly Address[], now: Date): Promise<readonly (readonly ScoredExam[])[]> {
     const { rows } = await pool.query<ExamColumns>(named(NEWEST_EXAMS, [wallets.map(bytes), now]));
     return wallets.map((_, index) => rows.filter(({ place }) => place === index + 1).map(examOf));
   },

@@ -17,11 +17,12 @@ import {
   addInflows,
   type Basis,
   type Inflow,
-  type InflowReader,
   type KnownBlock,
   type Progress,
   type ReadPlan,
+  type Spend,
 } from "./inflows.ts";
+import type { MarkStore } from "./store.ts";
 
 /** A mark within this many blocks is close enough. */
 const NEAR = 2_000;
@@ -31,35 +32,13 @@ const NEWEST_SECONDS = 600;
 const FINAL_SECONDS = 86_400;
 const WIDEST = 4_096;
 
-/** Stores marks. */
-export interface MarkStore {
-  /** Returns the first or the last mark in these blocks. */
-  between(blocks: Blocks, which: "first" | "last"): Promise<KnownBlock | null>;
-  /** Returns the newest mark that was found to be the last final one within this many seconds. */
-  newest(withinSeconds: number): Promise<KnownBlock | null>;
-  /**
-   * Returns the mark stored for this block, which differs if the chain has changed.
-   * @param isNewest whether it is the last final mark
-   */
-  add(mark: KnownBlock, isNewest: boolean): Promise<KnownBlock>;
-}
-
-/** Finds final blocks against which a node's answer can be checked. */
-export interface Marks {
-  /** Returns the newest mark that is final on every node, or null if there is none from `firstBlock` on. */
-  final(firstBlock: number, spend: () => Promise<void>): Promise<KnownBlock | null>;
-  /** Returns a mark in these final blocks near the last one, or else the nearest. */
-  nearLast(blocks: Blocks, spend: () => Promise<void>): Promise<KnownBlock | null>;
-  /** Returns a mark in these final blocks near the first one, or else the nearest. */
-  nearFirst(blocks: Blocks, spend: () => Promise<void>): Promise<KnownBlock | null>;
-}
-
 /** Thrown if a final block has two hashes, because a node is on another chain or lies. */
 class ContradictionError extends Error {
   override readonly name = "ContradictionError";
 }
 
-function createMarks(provider: Provider, store: MarkStore): Marks {
+/** Creates the search for final blocks against which a node's answer can be checked. */
+function createMarks(provider: Provider, store: MarkStore) {
   const markOf = (log: Log): KnownBlock => ({
     block: log.block,
     hash: log.blockHash as KnownBlock["hash"],
@@ -101,7 +80,8 @@ function createMarks(provider: Provider, store: MarkStore): Marks {
   };
 
   return {
-    async final(firstBlock, spend) {
+    /** Returns the newest mark that is final on every node, or null if there is none from `firstBlock` on. */
+    async final(firstBlock: number, spend: Spend): Promise<KnownBlock | null> {
       const recent = await store.newest(NEWEST_SECONDS);
       if (recent !== null && recent.block >= firstBlock) return recent;
       const before = await store.newest(FINAL_SECONDS);
@@ -112,10 +92,12 @@ function createMarks(provider: Provider, store: MarkStore): Marks {
       if (found !== null || before === null || before.block < firstBlock) return found;
       return store.add(before, true);
     },
-    nearLast: async ({ first, last }, spend) =>
+    /** Returns a mark in these final blocks near the last one, or else the nearest. */
+    nearLast: async ({ first, last }: Blocks, spend: Spend) =>
       (await store.between({ first: Math.max(first, last - NEAR), last }, "last")) ??
       find({ first, last }, { from: "last", isNewest: false, spend }),
-    nearFirst: async ({ first, last }, spend) =>
+    /** Returns a mark in these final blocks near the first one, or else the nearest. */
+    nearFirst: async ({ first, last }: Blocks, spend: Spend) =>
       (await store.between({ first, last: Math.min(last, first + NEAR) }, "first")) ??
       find({ first, last }, { from: "first", isNewest: false, spend }),
   };
@@ -125,7 +107,7 @@ interface BlockSearch {
   readonly from: "first" | "last";
   /** Whether the search is for the last final mark. */
   readonly isNewest: boolean;
-  readonly spend: () => Promise<void>;
+  readonly spend: Spend;
 }
 
 const USDC = NETWORKS[MAIN_NETWORK].usdc.address;
@@ -148,7 +130,7 @@ const GROW_AFTER_MS = 600_000;
 const topicOf = (address: Address): string => `0x${address.slice(2).padStart(64, "0")}`;
 const addressOf = (topic: string | undefined): Address => `0x${(topic ?? "").slice(26)}`;
 
-export interface InflowReaderParts {
+interface InflowReaderParts {
   readonly provider: Provider;
   readonly marks: MarkStore;
   /** Returns milliseconds since an arbitrary moment; defaults to a monotonic clock. */
@@ -162,20 +144,18 @@ interface Group {
   readonly after: KnownBlock | null;
 }
 
+export type InflowReader = ReturnType<typeof createInflowReader>;
+
 /**
  * Reads transfers to many wallets in one call of `eth_getLogs`. Each request also asks for the authorizations of two
  * marks, one at either end of its blocks. An answer that lacks them, or has another block's hash, is rejected, because
  * it comes from a node that lags, has pruned, or is on another chain.
  */
-export function createInflowReader({
-  provider,
-  marks: store,
-  now = () => performance.now(),
-}: InflowReaderParts): InflowReader {
+export function createInflowReader({ provider, marks: store, now = () => performance.now() }: InflowReaderParts) {
   const marks = createMarks(provider, store);
   const widest = createWidest(now);
 
-  const ask = async (wallets: readonly Address[], { from, bottom, top }: Span, spend: () => Promise<void>) => {
+  const ask = async (wallets: readonly Address[], { from, bottom, top }: Span, spend: Spend) => {
     const topics = [[TRANSFER_TOPIC, USED_TOPIC], null, [...wallets.map(topicOf), bottom.nonce, top.nonce]];
     const filter = { address: USDC, topics };
     const blocks = { first: from, last: top.block };
@@ -189,11 +169,7 @@ export function createInflowReader({
   };
 
   /** Reads transfers to one wallet from all receipts of blocks that have more of them than a provider returns. */
-  const readWhole = async (
-    wallet: Address,
-    { first, top }: Blocks & { readonly top: KnownBlock },
-    spend: () => Promise<void>,
-  ) => {
+  const readWhole = async (wallet: Address, { first, top }: Blocks & { readonly top: KnownBlock }, spend: Spend) => {
     const filter = { address: USDC, topics: [TRANSFER_TOPIC, null, topicOf(wallet)] };
     const found: Log[] = [];
     for (let block = first; block <= top.block; block += 1) {
@@ -264,8 +240,10 @@ export function createInflowReader({
   };
 
   return {
-    final: ({ firstBlock }, spend) => marks.final(firstBlock, spend),
-    async read(basis, plan) {
+    /** Returns the newest final block to look up to, or null while no authorized payment is final. */
+    final: ({ firstBlock }: Basis, spend: Spend) => marks.final(firstBlock, spend),
+    /** Reads up to the plan's `end` and passes on every step. */
+    async read(basis: Basis, plan: ReadPlan): Promise<void> {
       const open = plan.from.filter(({ inflows }) => inflows.fullAt === null);
       for (const wallets of Map.groupBy(open, ({ through }) => through?.block ?? null).values())
         for (let first = 0; first < wallets.length; first += MOST_WALLETS)
@@ -288,7 +266,7 @@ interface Span {
 interface Reading {
   readonly basis: Basis;
   readonly end: KnownBlock;
-  readonly spend: () => Promise<void>;
+  readonly spend: Spend;
 }
 
 /** Returns the blocks of a span that have not been read yet. */

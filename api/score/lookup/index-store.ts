@@ -3,7 +3,7 @@ import { dayOf, windowAt } from "../../../packages/verifier/src/score/facts.ts";
 import { createReader, type IndexOptions, keyOf, textOf } from "../../platform/index/reader.ts";
 import type { Address } from "../../platform/wallet.ts";
 import type { Payee } from "./examine.ts";
-import type { PayeesIndex, PayeesReading } from "./inflows.ts";
+import type { PayeesReading } from "./inflows.ts";
 
 interface CoverageRow {
   readonly scope: PayeesReading["scope"];
@@ -47,12 +47,15 @@ const payeesQuery = (views: string): string => `
   from (select *, ${keyOf("wallet")} as key from unnest($1::text[]) with ordinality given(wallet, place)) k
   cross join ${views}.position order by k.place`;
 
+export type PayeesIndex = ReturnType<typeof createPayeesIndex>;
+
 /** Reads a wallet's payees and their other payers, which only an index of scope `selective` has. */
-export function createPayeesIndex(pool: pg.Pool, { viewsSchema, log }: IndexOptions): PayeesIndex {
+export function createPayeesIndex(pool: pg.Pool, { viewsSchema, log }: IndexOptions) {
   const read = createReader(pool, log);
   const views = pg.escapeIdentifier(viewsSchema);
   return {
-    async payees(wallets, now) {
+    /** Returns null while the index is unavailable. */
+    async payees(wallets: readonly Address[], now: Date): Promise<PayeesReading | null> {
       const [covered] = (await read<CoverageRow>({ text: `select scope, first_block from ${views}.coverage` })) ?? [];
       if (covered === undefined) return null;
       const { scope, first_block: firstBlock } = covered;

@@ -71,11 +71,6 @@ export interface PayeesReading {
   readonly wallets: readonly Payees[];
 }
 
-export interface PayeesIndex {
-  /** Returns null while the index is unavailable. */
-  payees(wallets: readonly Address[], now: Date): Promise<PayeesReading | null>;
-}
-
 /** The part of the chain from which inflows are counted. Another basis results in other totals. */
 export interface Basis {
   readonly firstBlock: number;
@@ -99,37 +94,17 @@ export interface Snapshot extends Examined {
   readonly made_at: Date;
 }
 
-/** Stores look-ups, which stay valid because final blocks do not change. */
-export interface LookupStore {
-  /** Returns the stored progress of these wallets, claimed or not. */
-  known(basis: Basis, wallets: readonly Address[]): Promise<readonly Progress[]>;
-  /** Claims those wallets that no other process is reading, for `seconds`. A claim lapses unless `save` renews it. */
-  claim(basis: Basis, wallets: readonly Address[], by: Claim): Promise<readonly Progress[]>;
-  /**
-   * Stores a wallet's progress unless more is stored already. Renews the claim unless another process has it by now.
-   */
-  save(basis: Basis, progress: readonly Progress[], by: Claim): Promise<void>;
-  release(basis: Basis, wallets: readonly Address[], by: Claim): Promise<void>;
-  snapshots(basis: Basis, wallets: readonly Address[]): Promise<readonly Snapshot[]>;
-  keep(basis: Basis, snapshot: Snapshot): Promise<void>;
-}
-
 export interface Claim {
   readonly token: string;
   readonly seconds: number;
 }
 
-/** Reads transfers in final blocks from nodes. */
-export interface InflowReader {
-  /** Returns the newest final block to look up to, or null while no authorized payment is final. */
-  final(basis: Basis, spend: () => Promise<void>): Promise<KnownBlock | null>;
-  /** Reads up to `end` and passes on every step. */
-  read(basis: Basis, plan: ReadPlan): Promise<void>;
-}
+/** Counts one request to a node. Rejects once the client's budget is spent. */
+export type Spend = () => Promise<void>;
 
 export interface ReadPlan {
   readonly from: readonly Progress[];
   readonly end: KnownBlock;
-  readonly spend: () => Promise<void>;
+  readonly spend: Spend;
   readonly save: (progress: readonly Progress[]) => Promise<void>;
 }

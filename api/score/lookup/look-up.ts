@@ -4,6 +4,7 @@ import { BudgetSpent, type LookupBudget } from "../../platform/db/lookup-budget.
 import { networkOf } from "../../platform/http/request.ts";
 import type { NotYet } from "../../platform/http/route.ts";
 import type { Address } from "../../platform/wallet.ts";
+import type { InflowReader } from "./chain.ts";
 import {
   type Examined,
   examine,
@@ -13,18 +14,11 @@ import {
   needsLookup,
   type Payees,
 } from "./examine.ts";
-import type {
-  Basis,
-  InflowReader,
-  KnownBlock,
-  LookupStore,
-  PayeesIndex,
-  PayeesReading,
-  Progress,
-  Snapshot,
-} from "./inflows.ts";
+import type { PayeesIndex } from "./index-store.ts";
+import type { Basis, KnownBlock, PayeesReading, Progress, ReadPlan, Snapshot } from "./inflows.ts";
+import type { LookupStore } from "./store.ts";
 
-export interface LookUpParts {
+interface LookUpParts {
   readonly index: PayeesIndex;
   readonly store: LookupStore;
   readonly reader: InflowReader;
@@ -37,16 +31,6 @@ export interface LookUpParts {
   /** Repeats the work at an interval until the returned function is called. */
   readonly every: (ms: number, work: () => void) => () => void;
   readonly failed: (error: unknown) => void;
-}
-
-export interface LookUps {
-  /**
-   * Looks up what the scores of these wallets lack, on behalf of a client. Returns null once nothing is missing. It
-   * never waits long: a longer look-up continues, and the next call finds its result.
-   */
-  prepare(wallets: readonly Address[], client: string): Promise<NotYet | null>;
-  /** Returns the results of look-ups without asking a node, or null while the index is unavailable. */
-  found(wallets: readonly Address[]): Promise<Snapshots | null>;
 }
 
 export interface Snapshots {
@@ -70,7 +54,9 @@ const MOST_ROUNDS = 20;
 const MOST_AT_ONCE = 8;
 const MOST_OF_A_NETWORK = 4;
 
-export function createLookUps(parts: LookUpParts): LookUps {
+export type LookUps = ReturnType<typeof createLookUps>;
+
+export function createLookUps(parts: LookUpParts) {
   const { index, store, ignored, now, sleep, failed } = parts;
   const running = new Map<string, { readonly client: string; readonly work: Promise<NotYet | null> }>();
   const basisOf = ({ firstBlock }: PayeesReading): Basis => ({ firstBlock, ignored });
@@ -114,7 +100,11 @@ export function createLookUps(parts: LookUpParts): LookUps {
   };
 
   return {
-    async prepare(wallets, client) {
+    /**
+     * Looks up what the scores of these wallets lack, on behalf of a client. Returns null once nothing is missing. It
+     * never waits long: a longer look-up continues, and the next call finds its result.
+     */
+    async prepare(wallets: readonly Address[], client: string): Promise<NotYet | null> {
       const reading = await index.payees(wallets, now());
       if (reading === null) return NO_INDEX;
       if (reading.scope !== "selective") return null;
@@ -123,7 +113,8 @@ export function createLookUps(parts: LookUpParts): LookUps {
       const work = start({ basis: basisOf(reading), asOfBlock: reading.asOfBlock, missing, client });
       return Promise.race([work, sleep(WAIT_MS).then(() => WORKING)]);
     },
-    async found(wallets) {
+    /** Returns the results of look-ups without asking a node, or null while the index is unavailable. */
+    async found(wallets: readonly Address[]): Promise<Snapshots | null> {
       const reading = await index.payees(wallets, now());
       if (reading === null) return null;
       if (reading.scope !== "selective") return { isComplete: true, snapshots: new Map() };
@@ -196,10 +187,8 @@ async function lookUp(parts: LookUpParts, { basis, asOfBlock, missing, client }:
 const laterOf = (end: KnownBlock, through: KnownBlock | null): KnownBlock =>
   through !== null && through.block > end.block ? through : end;
 
-interface Reach {
+interface Reach extends Pick<ReadPlan, "end" | "spend"> {
   readonly basis: Basis;
-  readonly end: KnownBlock;
-  readonly spend: () => Promise<void>;
 }
 
 /** Returns the needed inflows from the store, from nodes, or from another process that is reading them. */

@@ -1,9 +1,18 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
+import type { Blocks } from "../../platform/chain/log-answers.ts";
 import { bytes, hex } from "../../platform/db/connection.ts";
-import type { MarkStore } from "./chain.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { Examined } from "./examine.ts";
-import { type Basis, type Inflows, type KnownBlock, type LookupStore, NO_INFLOWS, type Progress } from "./inflows.ts";
+import {
+  type Basis,
+  type Claim,
+  type Inflows,
+  type KnownBlock,
+  NO_INFLOWS,
+  type Progress,
+  type Snapshot,
+} from "./inflows.ts";
 
 interface InflowRow {
   readonly wallet: Buffer;
@@ -78,23 +87,31 @@ const progressOf = (row: InflowRow): Progress => ({
 /** In the order of their keys, so that two processes that need several rows never wait for each other. */
 const keysOf = (wallets: readonly `0x${string}`[]): readonly Buffer[] => [...new Set(wallets)].sort().map(bytes);
 
+export type LookupStore = ReturnType<typeof createLookupStore>;
+
 /**
- * Stores look-ups in PostgreSQL, shared by all processes. Claims lapse, so a dead process does not hold up the others.
+ * Stores look-ups in PostgreSQL, shared by all processes. They stay valid because final blocks do not change. Claims
+ * lapse, so a dead process does not hold up the others.
  */
-export function createLookupStore(pool: pg.Pool): LookupStore {
+export function createLookupStore(pool: pg.Pool) {
   return {
-    async known(basis, wallets) {
+    /** Returns the stored progress of these wallets, claimed or not. */
+    async known(basis: Basis, wallets: readonly Address[]): Promise<readonly Progress[]> {
       const keys = keysOf(wallets);
       const { rows } = await pool.query<InflowRow>(KNOWN, [keys, basisOf(basis)]);
       await pool.query(USE, [keys]);
       return rows.map(progressOf);
     },
-    async claim(basis, wallets, { token, seconds }) {
+    /** Claims those wallets that no other process is reading, for `seconds`. A claim lapses unless `save` renews it. */
+    async claim(basis: Basis, wallets: readonly Address[], { token, seconds }: Claim): Promise<readonly Progress[]> {
       const values = [keysOf(wallets), basisOf(basis), JSON.stringify(NO_INFLOWS), token, seconds];
       const { rows } = await pool.query<InflowRow>(CLAIM, values);
       return rows.map(progressOf);
     },
-    async save(basis, progress, { token, seconds }) {
+    /**
+     * Stores a wallet's progress unless more is stored already. Renews the claim unless another process has it by now.
+     */
+    async save(basis: Basis, progress: readonly Progress[], { token, seconds }: Claim): Promise<void> {
       const read = progress.flatMap(({ wallet, through, inflows }) =>
         through === null ? [] : [{ wallet, through, inflows }],
       );
@@ -105,17 +122,17 @@ export function createLookupStore(pool: pg.Pool): LookupStore {
         ...[sorted.map(({ through }) => bytes(through.nonce)), sorted.map(({ inflows }) => JSON.stringify(inflows))],
       ]);
     },
-    async release(basis, wallets, { token }) {
+    async release(basis: Basis, wallets: readonly Address[], { token }: Claim): Promise<void> {
       await pool.query(RELEASE, [keysOf(wallets), basisOf(basis), token]);
     },
-    async snapshots(basis, wallets) {
+    async snapshots(basis: Basis, wallets: readonly Address[]): Promise<readonly Snapshot[]> {
       const { rows } = await pool.query<SnapshotRow>(SNAPSHOTS, [keysOf(wallets), basisOf(basis)]);
       return rows.map(({ wallet, block, made_at, found }) => ({
         ...found,
         ...{ wallet: hex(wallet), block: Number(block), made_at },
       }));
     },
-    async keep(basis, { wallet, block, made_at, ...found }) {
+    async keep(basis: Basis, { wallet, block, made_at, ...found }: Snapshot): Promise<void> {
       await pool.query(KEEP, [bytes(wallet), basisOf(basis), block, JSON.stringify(found), made_at]);
     },
   };
@@ -140,16 +157,25 @@ const markOf = ({ block, hash, nonce }: MarkRow): KnownBlock => ({
   nonce: hex(nonce),
 });
 
+export type MarkStore = ReturnType<typeof createMarkStore>;
+
 /** Stores the final blocks against which nodes are checked, shared by all processes. */
-export function createMarkStore(pool: pg.Pool): MarkStore {
+export function createMarkStore(pool: pg.Pool) {
   const one = async (text: string, values: readonly unknown[]) => {
     const { rows } = await pool.query<MarkRow>(text, [...values]);
     return rows[0] === undefined ? null : markOf(rows[0]);
   };
   return {
-    between: ({ first, last }, which) => one(`${BETWEEN} ${which === "first" ? "ASC" : "DESC"} LIMIT 1`, [first, last]),
-    newest: (withinSeconds) => one(NEWEST, [withinSeconds]),
-    add: async ({ block, hash, nonce }, isNewest) =>
+    /** Returns the first or the last mark in these blocks. */
+    between: ({ first, last }: Blocks, which: "first" | "last") =>
+      one(`${BETWEEN} ${which === "first" ? "ASC" : "DESC"} LIMIT 1`, [first, last]),
+    /** Returns the newest mark that was found to be the last final one within this many seconds. */
+    newest: (withinSeconds: number) => one(NEWEST, [withinSeconds]),
+    /**
+     * Returns the mark stored for this block, which differs if the chain has changed.
+     * @param isNewest whether it is the last final mark
+     */
+    add: async ({ block, hash, nonce }: KnownBlock, isNewest: boolean) =>
       (await one(ADD, [block, bytes(hash), bytes(nonce), isNewest])) as KnownBlock,
   };
 }
