@@ -4,13 +4,14 @@ import { formatUsd } from "../platform/money.ts";
 import { page, wantsHtml } from "../platform/page/page.ts";
 import { renderCafe } from "./cafe-page.ts";
 import { CAFE_NETWORK, cafeOverview, ITEMS, type Item, MENU, orderPath } from "./menu.ts";
-import { ORDER, type Order } from "./receipt.ts";
+import { nicknameOf, ORDER, type Order, receipt, receiptId, type Toast } from "./receipt.ts";
 import { CAFE, receiptSchema } from "./schemas.ts";
-import type { Cafe } from "./serve-order.ts";
+import type { CafeStore } from "./store.ts";
 
-export interface CafeRouteParts {
-  readonly cafe: Cafe;
+interface CafeRouteParts {
+  readonly store: CafeStore;
   readonly baseUrl: string;
+  readonly now: () => Date;
 }
 
 const OPEN_ROUNDS = 20;
@@ -22,7 +23,7 @@ export const cafeRoutes = (parts: CafeRouteParts): readonly Route[] => [
     summary: "The test-network café: its menu and open rounds",
     output: jsonOrPage(CAFE),
     async handle(c) {
-      const [rounds, served] = await Promise.all([parts.cafe.openRounds(OPEN_ROUNDS), parts.cafe.served()]);
+      const [rounds, served] = await Promise.all([parts.store.openRounds(OPEN_ROUNDS), parts.store.served()]);
       const overview = cafeOverview({ rounds, served }, parts.baseUrl);
       return wantsHtml(c) ? page(c, renderCafe(overview, parts.baseUrl)) : c.json(overview, 200, { vary: "Accept" });
     },
@@ -30,7 +31,7 @@ export const cafeRoutes = (parts: CafeRouteParts): readonly Route[] => [
   ...ITEMS.map((item) => orderRoute(item, parts)),
 ];
 
-function orderRoute(item: Item, { cafe }: CafeRouteParts): PaidRoute {
+function orderRoute(item: Item, { store, now }: CafeRouteParts): PaidRoute {
   const { price, extra } = MENU[item];
   const isRound = item === "buy-a-round";
   return paidRoute<Order>({
@@ -47,6 +48,16 @@ function orderRoute(item: Item, { cafe }: CafeRouteParts): PaidRoute {
       input: isRound ? { nickname: "Ada" } : {},
       output: { receipt: "0123456789abcdef", item, price: formatUsd(price), served_at: "2026-11-25T09:30:00.000Z" },
     },
-    sell: { immediate: (sale) => cafe.order(item, sale) },
+    sell: {
+      immediate: (sale) => ({
+        async complete(transaction) {
+          const { payer } = sale.payment;
+          const round = isRound ? { nickname: nicknameOf(sale.input, payer) } : null;
+          const write = (toast: Toast | null) => JSON.stringify(receipt(item, sale, { toast, now: now() }));
+          const text = await store.serve({ id: receiptId(sale.payment), payer, round, write }, transaction);
+          return { status: 200, body: Buffer.from(text), location: null };
+        },
+      }),
+    },
   });
 }

@@ -4,23 +4,31 @@ import type { Address } from "../platform/wallet.ts";
 import { ROUND_RECEIPTS } from "./menu.ts";
 import type { Toast } from "./receipt.ts";
 
-export function createCafeStore(pool: pg.Pool): CafeStore {
+export type CafeStore = ReturnType<typeof createCafeStore>;
+
+export function createCafeStore(pool: pg.Pool) {
   return {
     serve,
-    async openRounds(limit) {
+    /** Returns rounds with receipts left, oldest first. */
+    async openRounds(limit: number): Promise<readonly OpenRound[]> {
       const { rows } = await pool.query<OpenRound>(
         "SELECT nickname, receipts_left AS left FROM cafe_round WHERE receipts_left > 0 ORDER BY id LIMIT $1",
         [limit],
       );
       return rows;
     },
-    async served() {
+    /** Returns the number of receipts. */
+    async served(): Promise<number> {
       const { rows } = await pool.query<{ count: string }>("SELECT count(*) FROM cafe_receipt");
       return Number(rows[0]?.count ?? 0);
     },
   };
 }
 
+/**
+ * Stores a receipt, counts it against the oldest open round of another wallet, and opens the buyer's own round. An
+ * existing receipt is returned unchanged.
+ */
 async function serve({ id, payer, round, write }: ServedOrder, transaction: Transaction): Promise<string> {
   const { rows } = await transaction.query<{ document: string }>("SELECT document FROM cafe_receipt WHERE id = $1", [
     id,
@@ -48,7 +56,7 @@ async function toastFor(transaction: Transaction, payer: string): Promise<Toast 
   return taken ? { nickname: taken.nickname, number: ROUND_RECEIPTS - taken.receipts_left } : null;
 }
 
-export interface ServedOrder {
+interface ServedOrder {
   /** The receipt's id. */
   readonly id: string;
   readonly payer: Address;
@@ -61,15 +69,4 @@ export interface ServedOrder {
 export interface OpenRound {
   readonly nickname: string;
   readonly left: number;
-}
-
-export interface CafeStore {
-  /**
-   * Stores a receipt, counts it against the oldest open round of another wallet, and opens the buyer's own round. An
-   * existing receipt is returned unchanged.
-   */
-  serve(order: ServedOrder, transaction: Transaction): Promise<string>;
-  /** Returns rounds with receipts left, oldest first. */
-  openRounds(limit: number): Promise<readonly OpenRound[]>;
-  served(): Promise<number>;
 }
