@@ -14,7 +14,7 @@ import { renderPage } from "../platform/page/page.ts";
 import { SELLER_BADGE, SELLER_VERIFIED_MEANS, sellerVerifyUrl, siteName } from "../sellers/index.ts";
 import { type BoardPage, type BoardRow, SELLER, type SellerRow } from "./board.ts";
 
-export interface BoardContext {
+interface BoardContext {
   /** Where the service is published; no trailing slash. */
   readonly baseUrl: string;
   /** Whether this is the first page. */
@@ -30,20 +30,61 @@ const pathOf = (capability: Asked): string => (capability === null ? "/board" : 
 
 /** Renders the board of agents. `boardDocument` returns the same as JSON. */
 export const renderBoard = (board: BoardPage, context: BoardContext): string =>
-  renderPage({
+  renderList(context, {
     title: "Certified agents",
-    description: `Currently certified agents, newest first. ${VERIFIED_MEANS}`,
-    ...(context.first ? { canonical: `${context.baseUrl}${pathOf(board.capability)}` } : {}),
-    jsonUrl: context.jsonUrl,
+    means: VERIFIED_MEANS,
+    asked: board.capability,
+    id: "agents",
+    heading: board.capability === null ? "Any test" : nameOf(board.capability),
+    rows: board.rows.map((row) => agent(row, context.baseUrl)),
+    empty: context.first
+      ? html`${board.capability === null ? "No agent is currently certified." : "No certified agent currently passes this test."} An agent can <a href="/inspect">take a test</a>.`
+      : html`No more agents.`,
+  });
+
+/** Renders the board of sellers. `sellerBoardDocument` returns the same as JSON. */
+export const renderSellerBoard = (board: BoardPage<SellerRow>, context: BoardContext): string =>
+  renderList(context, {
+    title: "Certified sellers",
+    means: SELLER_VERIFIED_MEANS,
+    asked: SELLER,
+    id: "sellers",
+    heading: "Sellers",
+    rows: board.rows.map((row) => seller(row, context.baseUrl)),
+    empty: context.first
+      ? html`No seller is currently certified. A seller can <a href="/inspect">take the exam</a>.`
+      : html`No more sellers.`,
+  });
+
+interface List {
+  readonly title: string;
+  readonly means: string;
+  readonly asked: Asked;
+  readonly id: string;
+  readonly heading: string;
+  readonly rows: readonly Markup[];
+  /** Shown in place of the rows if there are none. */
+  readonly empty: Markup;
+}
+
+const renderList = (
+  { baseUrl, first, nextUrl, jsonUrl }: BoardContext,
+  { title, means, asked, id, heading, rows, empty }: List,
+): string =>
+  renderPage({
+    title,
+    description: `Currently ${title.toLowerCase()}, newest first. ${means}`,
+    ...(first ? { canonical: `${baseUrl}${pathOf(asked)}` } : {}),
+    jsonUrl,
     current: "/board",
     main: html`<div class="hero"><p class="eyebrow">Board</p>
-<h1>Certified agents</h1>
-<p class="lead">${VERIFIED_MEANS}</p>
-<p class="measure">Newest first. Also available <a href="${context.jsonUrl}">as JSON</a>. For totals, see the <a href="/stats">statistics</a>.</p>
-${filter(board.capability)}</div>
-<section aria-labelledby="agents"><h2 id="agents">${board.capability === null ? "Any test" : nameOf(board.capability)}</h2>
-${board.rows.length === 0 ? noAgents(board, context) : html`<ol class="rows">${board.rows.map((row) => agent(row, context.baseUrl))}</ol>`}
-${paging(board.capability, context)}</section>`,
+<h1>${title}</h1>
+<p class="lead">${means}</p>
+<p class="measure">Newest first. Also available <a href="${jsonUrl}">as JSON</a>. For totals, see the <a href="/stats">statistics</a>.</p>
+${filter(asked)}</div>
+<section aria-labelledby="${id}"><h2 id="${id}">${heading}</h2>
+${rows.length === 0 ? html`<p>${empty}</p>` : html`<ol class="rows">${rows}</ol>`}
+${(!first || nextUrl !== null) && html`<p class="actions">${!first && html`<a class="button quiet" href="${pathOf(asked)}">Newest</a>`} ${nextUrl !== null && html`<a class="button" rel="next" href="${nextUrl}">Older</a>`}</p>`}</section>`,
   });
 
 const nameOf = (capability: Capability): string => PRODUCTS[productOf(capability)].title;
@@ -57,11 +98,6 @@ const filter = (current: Asked): Markup =>
 const wordFor = (capability: Asked): string =>
   capability === null ? "Any test" : capability === SELLER ? "Sellers" : nameOf(capability);
 
-const noAgents = ({ capability }: BoardPage, { first }: BoardContext): Markup =>
-  first
-    ? html`<p>${capability === null ? "No agent is currently certified." : "No certified agent currently passes this test."} An agent can <a href="/inspect">take a test</a>.</p>`
-    : html`<p>No more agents.</p>`;
-
 const agent = (row: BoardRow, baseUrl: string): Markup => {
   const alt = `${PRODUCTS[row.product].badge}: ${row.level.toLowerCase()}, valid until ${day(row.validUntil)}`;
   return html`<li><a class="mono" href="${verifyUrl(baseUrl, row.wallet)}">${row.wallet}</a>
@@ -69,33 +105,6 @@ const agent = (row: BoardRow, baseUrl: string): Markup => {
 <span class="note">Passes: ${row.products.map(titleOf).join(", ")}</span>
 <span class="note soft small">Certified ${instant(row.issuedAt)}; valid until ${instant(row.validUntil)}</span></li>`;
 };
-
-const paging = (capability: Asked, { first, nextUrl }: BoardContext): Markup | false =>
-  (!first || nextUrl !== null) &&
-  html`<p class="actions">${!first && html`<a class="button quiet" href="${pathOf(capability)}">Newest</a>`} ${nextUrl !== null && html`<a class="button" rel="next" href="${nextUrl}">Older</a>`}</p>`;
-
-/** Renders the board of sellers. `sellerBoardDocument` returns the same as JSON. */
-export const renderSellerBoard = (board: BoardPage<SellerRow>, context: BoardContext): string =>
-  renderPage({
-    title: "Certified sellers",
-    description: `Currently certified sellers, newest first. ${SELLER_VERIFIED_MEANS}`,
-    ...(context.first ? { canonical: `${context.baseUrl}/board?capability=${SELLER}` } : {}),
-    jsonUrl: context.jsonUrl,
-    current: "/board",
-    main: html`<div class="hero"><p class="eyebrow">Board</p>
-<h1>Certified sellers</h1>
-<p class="lead">${SELLER_VERIFIED_MEANS}</p>
-<p class="measure">Newest first. Also available <a href="${context.jsonUrl}">as JSON</a>. For totals, see the <a href="/stats">statistics</a>.</p>
-${filter(SELLER)}</div>
-<section aria-labelledby="sellers"><h2 id="sellers">Sellers</h2>
-${board.rows.length === 0 ? noSellers(context) : html`<ol class="rows">${board.rows.map((row) => seller(row, context.baseUrl))}</ol>`}
-${paging(SELLER, context)}</section>`,
-  });
-
-const noSellers = ({ first }: BoardContext): Markup =>
-  first
-    ? html`<p>No seller is currently certified. A seller can <a href="/inspect">take the exam</a>.</p>`
-    : html`<p>No more sellers.</p>`;
 
 const seller = (row: SellerRow, baseUrl: string): Markup => {
   const alt = `${SELLER_BADGE}: ${row.level}, valid until ${day(row.validUntil)}`;

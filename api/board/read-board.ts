@@ -1,29 +1,21 @@
-import { type Capability, productOf } from "../certificates/index.ts";
+import { productOf } from "../certificates/index.ts";
 import { type BoardPage, boardPage, type SellerRow, type Walk } from "./board.ts";
 import { firstDay, type Statistics, statistics } from "./statistics.ts";
 import type { BoardReader, TotalsReader } from "./store.ts";
 
-export interface BoardParts {
+interface BoardParts {
   readonly reader: BoardReader;
   readonly totals: TotalsReader;
   readonly now: () => Date;
-}
-
-export interface Board {
-  page(
-    asked: { readonly capability: Capability | null; readonly limit: number },
-    walk: Walk | null,
-  ): Promise<BoardPage>;
-  sellers(limit: number, walk: Walk | null): Promise<BoardPage<SellerRow>>;
-  /** Counts at most once a minute. During a new count, readers get the previous one. */
-  statistics(): Promise<Statistics>;
 }
 
 const COUNT_AGAIN_MS = 60_000;
 /** Readers wait for a new count instead of getting figures older than this. */
 const TOO_OLD_MS = 600_000;
 
-export function createBoard({ reader, totals, now }: BoardParts): Board {
+export type Board = ReturnType<typeof createBoard>;
+
+export function createBoard({ reader, totals, now }: BoardParts) {
   let known: Statistics | null = null;
   let counting: Promise<Statistics> | null = null;
 
@@ -40,15 +32,16 @@ export function createBoard({ reader, totals, now }: BoardParts): Board {
   };
 
   return {
-    async page(asked, walk) {
+    async page(asked: Pick<BoardPage, "capability" | "limit">, walk: Walk | null): Promise<BoardPage> {
       const product = asked.capability === null ? null : productOf(asked.capability);
       return boardPage(asked, walk, await reader.certified({ now: now(), count: asked.limit + 1, product, walk }));
     },
-    async sellers(limit, walk) {
+    async sellers(limit: number, walk: Walk | null): Promise<BoardPage<SellerRow>> {
       const read = await reader.sellers({ now: now(), count: limit + 1, walk });
       return boardPage({ capability: null, limit }, walk, read);
     },
-    async statistics() {
+    /** Counts at most once a minute. During a new count, readers get the previous one. */
+    async statistics(): Promise<Statistics> {
       const age = known === null ? Number.POSITIVE_INFINITY : now().getTime() - known.countedAt.getTime();
       // A negative age means that the clock was set back. Count again instead of waiting for it to catch up.
       if (known === null || age < 0 || age >= TOO_OLD_MS) return countOnce();

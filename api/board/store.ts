@@ -54,9 +54,12 @@ SELECT id, product, level, wallet, issued_at, valid_until, ARRAY(SELECT DISTINCT
 FROM walk WHERE step > 0 ORDER BY step`;
 }
 
-export function createBoardReader(pool: pg.Pool): BoardReader {
+export type BoardReader = ReturnType<typeof createBoardReader>;
+
+export function createBoardReader(pool: pg.Pool) {
   return {
-    async certified({ now, count, product, walk }) {
+    /** Returns the wallets that are verified at `now`, by their newest current PASS, newest first. */
+    async certified({ now, count, product, walk }: BoardQuery): Promise<readonly BoardRow[]> {
       const since = new Date(now.getTime() - VALID_FOR_DAYS * DAY_MS);
       const { rows } = await pool.query<RowColumns>({
         name: product === null ? "board" : "board-product",
@@ -65,7 +68,12 @@ export function createBoardReader(pool: pg.Pool): BoardReader {
       });
       return rows.map(boardRow);
     },
-    sellers: (query) => certifiedSellers(pool, query),
+    /** Returns the verified sellers, in the same order. */
+    async sellers({ now, count, walk }: Omit<BoardQuery, "product">): Promise<readonly SellerRow[]> {
+      const values = [now, ...place(walk?.after), ...place(walk?.top), count];
+      const { rows } = await pool.query<SellerColumns>(named(CERTIFIED_SELLERS, values));
+      return rows.map(sellerRow);
+    },
   };
 }
 
@@ -122,9 +130,15 @@ const UNFINAL = `SELECT chain, count(*) AS settled, sum(value) AS volume FROM (
     UNION ALL SELECT chain, value FROM payment WHERE ${PARKED_PAYMENTS} AND state IN ('settled', 'fulfilled') AND tx IS NOT NULL) AS paid
   GROUP BY chain`;
 
-export const createTotalsReader = (pool: pg.Pool): TotalsReader => ({
-  // One query at a time, to use one connection and leave the others to payments.
-  async totals(now, firstDay) {
+export type TotalsReader = ReturnType<typeof createTotalsReader>;
+
+/** Reads running totals, at a cost that does not grow with history. */
+export const createTotalsReader = (pool: pg.Pool) => ({
+  /**
+   * One query at a time, to use one connection and leave the others to payments.
+   * @param firstDay midnight UTC of the first day to count individually
+   */
+  async totals(now: Date, firstDay: Date): Promise<Totals> {
     await countCertificates(pool, COUNTED_TOGETHER);
     const counters = await readCounters(pool, COUNTERS);
     const certified = await sumThrough(pool, "certified", now.toISOString().slice(0, "2026-01-01T00:00".length));
@@ -151,7 +165,7 @@ export const createTotalsReader = (pool: pg.Pool): TotalsReader => ({
         certificates: earlier.reduce((sum, { certificates }) => sum + certificates, 0),
         wallets: walletsOf.get(null) ?? 0,
       },
-    } satisfies Totals;
+    };
   },
 });
 
@@ -183,7 +197,7 @@ function paymentTotals(
   });
 }
 
-export interface BoardQuery {
+interface BoardQuery {
   readonly now: Date;
   /** The maximum number of rows. */
   readonly count: number;
@@ -193,36 +207,16 @@ export interface BoardQuery {
   readonly walk: Walk | null;
 }
 
-export interface BoardReader {
-  /** Returns the wallets that are verified at `now`, by their newest current PASS, newest first. */
-  certified(query: BoardQuery): Promise<readonly BoardRow[]>;
-  /** Returns the verified sellers, in the same order. */
-  sellers(query: Omit<BoardQuery, "product">): Promise<readonly SellerRow[]>;
-}
-
-/** Reads running totals, at a cost that does not grow with history. */
-export interface TotalsReader {
-  /** `firstDay` is midnight UTC of the first day to count individually. */
-  totals(now: Date, firstDay: Date): Promise<Totals>;
-}
-
-async function certifiedSellers(
-  pool: pg.Pool,
-  { now, count, walk }: Omit<BoardQuery, "product">,
-): Promise<readonly SellerRow[]> {
-  const values = [now, ...sellerPlace(walk?.after), ...sellerPlace(walk?.top), count];
-  const { rows } = await pool.query<SellerColumns>(named(CERTIFIED_SELLERS, values));
-  return rows.map((row) => ({
-    id: row.id,
-    origin: row.origin,
-    prefix: row.site,
-    payTo: hex(row.pay_to),
-    level: row.level,
-    issuedAt: row.ended_at,
-    validUntil: row.valid_until,
-    requests: Number(row.requests),
-  }));
-}
+const sellerRow = (row: SellerColumns): SellerRow => ({
+  id: row.id,
+  origin: row.origin,
+  prefix: row.site,
+  payTo: hex(row.pay_to),
+  level: row.level,
+  issuedAt: row.ended_at,
+  validUntil: row.valid_until,
+  requests: Number(row.requests),
+});
 
 /** Counts the published exams that were not withdrawn or reversed. */
 async function sellerTotals(pool: pg.Pool, now: Date): Promise<SellerTotals> {
@@ -279,9 +273,7 @@ interface SellerColumns {
   requests: string;
 }
 
-export type SellerTotalColumns = Record<
+type SellerTotalColumns = Record<
   "tested" | "certified" | "passed" | "passed_origins" | "failed" | "failed_origins",
   string
 >;
-
-const sellerPlace = (position: Walk["top"] | undefined) => (position ? [position.issuedAt, position.id] : ABOVE_ALL);
