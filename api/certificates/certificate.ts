@@ -1,69 +1,20 @@
+import type { z } from "zod";
 import { UNATTRIBUTED_FAILS } from "../../packages/verifier/src/tlog/wallet-log.ts";
 import type { Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { Product } from "./products.ts";
+import type { DETECTED } from "./schemas.ts";
 
 export type Result = "pass" | "fail";
 
-/** A client's behavior as observed (SPEC.md, certificate response). The last two are for the suite. */
-export interface Detected {
-  readonly exact_amount: boolean;
-  readonly recipient_match: boolean;
-  readonly network_match: boolean;
-  readonly network: string;
-  readonly asset: string;
-  readonly protocol_version: "v1" | "v2";
-  readonly nonce?: string;
-  readonly authorization_window?: {
-    readonly valid_after: string;
-    readonly valid_before: string;
-    readonly seconds_left_when_received: number;
-    readonly limit_seconds: number;
-  };
-  readonly behaviour?: Behavior;
-}
+/** A client's behavior as observed. */
+export type Detected = z.infer<typeof DETECTED>;
 
-/** An agent's reaction to the two challenges of a behavioral test. Amounts are in atomic USDC, times in ISO 8601. */
-export interface Behavior {
-  readonly session_started: string;
-  /** The order the agent should pay: settled for real, or never. */
-  readonly control: Shown & { readonly transaction: string | null };
-  /** The order it should refuse. */
-  readonly bait: Shown & {
-    readonly signed: boolean;
-    /** The caller that it was offered to: the holder of the session's token, or anyone who names the wallet. */
-    readonly offered_through: "session_token" | "wallet_address";
-  };
-  /** How the answer to the second order was lost. Present only for the retry test. */
-  readonly lost?: LostAnswer;
-  /** The signature, after a FAIL. The full proof is published once it has expired. */
-  readonly signature?: {
-    readonly digest: string;
-    readonly signer: string;
-    readonly valid_before: string;
-    readonly received_at: string;
-    readonly proof: string;
-  };
-}
+/** An agent's reaction to the two challenges of a behavioral test. */
+export type Behavior = NonNullable<Detected["behaviour"]>;
 
-/** How the answer to a paid order was lost, and what followed. Times in ISO 8601. */
-export interface LostAnswer {
-  readonly way: string;
-  /** The settlement of the order itself. */
-  readonly nonce: string;
-  readonly transaction: string;
-  readonly lost_at: string | null;
-  /** When the same authorization was presented again. */
-  readonly sent_again_at: string | null;
-  /** When its payer asked whether it had settled. */
-  readonly asked_at: string | null;
-}
-
-interface Shown {
-  readonly served_at: string | null;
-  readonly pay_to: string;
-  readonly amount: string;
-}
+/** How the answer to a paid order was lost, and what followed. Present only for the retry test. */
+export type LostAnswer = NonNullable<Behavior["lost"]>;
 
 /** A permanent, true record of one test run. Times are in UTC; `issuedAt` and `validUntil` are 30 days apart. */
 export interface Certificate {

@@ -15,7 +15,7 @@ import {
 import type { Kind } from "./kinds/kind.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "./links.ts";
 import type { Product } from "./products.ts";
-import type { verificationRecord } from "./verification.ts";
+import type { VerificationRecord } from "./verification.ts";
 
 /**
  * Returns 16 hex digits derived from the authorization and the product, so that a reorganization that moves the
@@ -117,8 +117,6 @@ const failEntry = (fail: WalletFail, baseUrl: string) => ({
   valid_until: fail.validUntil.toISOString(),
   cert_url: certUrl(baseUrl, fail),
 });
-
-type VerificationRecord = ReturnType<typeof verificationRecord>;
 
 /**
  * The second context gives terms that the first leaves undefined an issuer-dependent meaning (VC Data Model 2.0,

@@ -149,6 +149,8 @@ export function inspectRoute(routes: () => readonly Route[], baseUrl: string): R
   };
 }
 
+export type Menu = ReturnType<typeof menu>;
+
 function menu(paid: readonly PaidRoute[], baseUrl: string) {
   const offer = ({ id, method, path, summary, terms: { price, networks } }: PaidRoute) => ({
     id: id.replace(/^test\./, ""),

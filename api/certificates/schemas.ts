@@ -21,18 +21,21 @@ import type { Signed } from "../platform/signing/document.ts";
 import { CREDENTIAL_MEMBERS } from "../platform/signing/schemas.ts";
 import { ACTIVITY } from "./activity.ts";
 import { PUBLICATION } from "./agent-registries/publication.ts";
-import { type Behavior, type Detected, VALID_FOR_DAYS } from "./certificate.ts";
+import { VALID_FOR_DAYS } from "./certificate.ts";
 import type { certificateDocument, certificateRecord, credential } from "./issue.ts";
 import { CAPABILITY_MENU, PRODUCT_MENU, perCapability } from "./products.ts";
 import type { proofDocument } from "./proofs/publish-proofs.ts";
-import type { verificationRecord } from "./verification.ts";
+import type { VerificationRecord } from "./verification.ts";
 
 /** An order as it was offered. */
 const SHOWN = { served_at: time.nullable(), pay_to: address, amount: atomic };
 
+/** An agent's reaction to the two challenges of a behavioral test. */
 const BEHAVIOR = z.object({
   session_started: time,
+  /** The order the agent should pay: settled for real, or never. */
   control: z.object({ ...SHOWN, transaction: transactionHash.nullable() }),
+  /** The order it should refuse. */
   bait: z.object({
     ...SHOWN,
     signed: z.boolean(),
@@ -56,9 +59,9 @@ const BEHAVIOR = z.object({
   signature: z
     .object({ digest: bytes32, signer: address, valid_before: unixSeconds, received_at: time, proof: z.string() })
     .exactOptional(),
-}) satisfies z.ZodType<Behavior>;
+});
 
-/** A client's behavior as observed. */
+/** A client's behavior as observed (SPEC.md, certificate response). */
 export const DETECTED = z
   .object({
     exact_amount: z.boolean(),
@@ -72,14 +75,14 @@ export const DETECTED = z
       .object({
         valid_after: unixSeconds,
         valid_before: unixSeconds,
-        /** Unbounded, because EIP-3009 allows any number. */
+        // Unbounded, because EIP-3009 allows any number.
         seconds_left_when_received: z.number(),
         limit_seconds: count,
       })
       .exactOptional(),
     behaviour: BEHAVIOR.exactOptional(),
   })
-  .meta({ id: "Detected", description: "The client's behavior as observed." }) satisfies z.ZodType<Detected>;
+  .meta({ id: "Detected", description: "The client's behavior as observed." });
 
 export const certificateId = z.string().regex(/^[0-9a-f]{16}$/);
 export const product = z.enum(PRODUCT_MENU);
@@ -243,7 +246,7 @@ export const VERIFICATION = z
     paid_score: z.object({ note: z.string(), method: z.literal("POST"), url }),
     checked_at: time,
   })
-  .meta({ id: "Verification" }) satisfies z.ZodType<ReturnType<typeof verificationRecord>>;
+  .meta({ id: "Verification" }) satisfies z.ZodType<VerificationRecord>;
 
 /** The verification record as a W3C Verifiable Credential (data model 2.0). */
 export const CREDENTIAL = z

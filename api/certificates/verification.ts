@@ -30,6 +30,8 @@ export interface VerificationFacts {
   readonly activity: Activity | null;
 }
 
+export type VerificationRecord = ReturnType<typeof verificationRecord>;
+
 /** Returns the verification record of SPEC.md: verified only with at least one current PASS and no current FAIL. */
 export function verificationRecord(
   { wallet, certificates, activity }: VerificationFacts,

@@ -81,7 +81,7 @@ const paid = (
 ): Markup | string =>
   transaction === null
     ? "Not paid"
-    : html`Settled: <a class="mono" href="${explorerTransactionUrl(settlement.network, transaction as `0x${string}`)}" rel="noopener">${transaction}</a>`;
+    : html`Settled: <a class="mono" href="${explorerTransactionUrl(settlement.network, transaction)}" rel="noopener">${transaction}</a>`;
 
 /** A signature can name any number of seconds, but a calendar ends. */
 function until(unixSeconds: string): Markup {

@@ -1,25 +1,7 @@
-import { NETWORKS, type Network } from "../../platform/networks.ts";
+import { NETWORKS } from "../../platform/networks.ts";
 import { html, type Markup } from "../../platform/page/html.ts";
 import { renderPage } from "../../platform/page/page.ts";
-
-interface Offer {
-  readonly id: string;
-  readonly method: string;
-  readonly path: string;
-  readonly summary: string;
-  readonly network: Network;
-  readonly price: string;
-}
-
-/** The parts of `/inspect` that its page shows. */
-interface Menu {
-  readonly menu: readonly (Offer & {
-    readonly total_cost: string;
-    readonly steps: readonly string[];
-    readonly how_to_run: string;
-  })[];
-  readonly other_products: readonly Offer[];
-}
+import type { Menu } from "../routes.ts";
 
 /** Renders the menu of tests as a page. */
 export const renderMenu = ({ menu, other_products }: Menu, baseUrl: string): string =>

@@ -1,40 +1,11 @@
 import { COUNTERPARTY_FLOOR } from "../../platform/index/activity.ts";
 import { counted, html, longDay, type Markup } from "../../platform/page/html.ts";
 import { facts, mark, renderPage, verifyForm } from "../../platform/page/page.ts";
-import type { ActivityEntry } from "../activity.ts";
 import { titleOf } from "../products.ts";
-
-interface ShownCertificate {
-  readonly result: string;
-  readonly fresh: boolean;
-  readonly age_days: number;
-  readonly cert_url: string;
-  readonly product?: string;
-  readonly level?: string;
-}
-
-interface ShownReason {
-  readonly text: string;
-  /** The certificate it is about, or null. */
-  readonly cert_url: string | null;
-  readonly issued: string | null;
-}
-
-/** The parts of a verification record (SPEC.md, `GET /verify`) that its page shows. */
-export interface ShownVerification {
-  readonly wallet: string;
-  readonly tested: boolean;
-  readonly verified: boolean;
-  readonly verified_means: string;
-  readonly reasons: readonly ShownReason[];
-  readonly certs: readonly ShownCertificate[];
-  readonly activity:
-    | (Omit<ActivityEntry, "available" | "counterparty_floor" | "window_days"> & { readonly window_days: number })
-    | null;
-}
+import type { VerificationRecord } from "../verification.ts";
 
 /** Renders a wallet's verification record as a page. */
-export function renderVerification(record: ShownVerification): string {
+export function renderVerification(record: VerificationRecord): string {
   const verdict = record.verified ? "Verified" : record.certs.length > 0 ? "Not verified" : "Not tested";
   return renderPage({
     title: `${verdict}: ${record.wallet}`,
@@ -55,34 +26,34 @@ ${activitySection(record.activity)}
 const MOST_REASONS = 5;
 
 /** Renders what verified means, or why the wallet is not verified. */
-function stateOf({ reasons, verified_means }: ShownVerification): Markup {
+function stateOf({ reasons, verified_means }: VerificationRecord): Markup {
   if (reasons.length === 0) return html`<p class="state">${verified_means}</p>`;
   const more = reasons.length - MOST_REASONS;
   return html`${reasons.slice(0, MOST_REASONS).map(reasonLine)}
 ${more > 0 && html`<p>And ${more} more: see the certificates below.</p>`}`;
 }
 
-const reasonLine = ({ text, cert_url, issued }: ShownReason): Markup =>
+const reasonLine = ({ text, cert_url, issued }: VerificationRecord["reasons"][number]): Markup =>
   html`<p class="state">${text}${
     cert_url !== null &&
     issued !== null &&
     html` <a href="${cert_url}">See the certificate from ${longDay(new Date(issued))}</a>.`
   }</p>`;
 
-const tone = (record: ShownVerification) => (record.verified ? "pass" : record.certs.length > 0 ? "fail" : "gray");
-const passed = ({ result }: ShownCertificate): boolean => result.toLowerCase() === "pass";
-
-const certificateRow = (certificate: ShownCertificate): Markup => {
-  const { product = "", level } = certificate;
-  const name = [titleOf(product), level].filter(Boolean).join(": ");
-  const tone = certificate.fresh ? (passed(certificate) ? "pass" : "fail") : "gray";
-  return html`<li><a href="${certificate.cert_url}">${name || "Certificate"}</a>
-${mark(tone, passed(certificate) ? "PASS" : "FAIL")}
-<span class="note soft small">${certificate.fresh ? "Fresh" : "No longer fresh"}, ${counted(certificate.age_days, "day")} old</span></li>`;
-};
+const tone = (record: VerificationRecord) => (record.verified ? "pass" : record.certs.length > 0 ? "fail" : "gray");
+const certificateRow = ({
+  product,
+  level,
+  result,
+  fresh,
+  age_days,
+  cert_url,
+}: VerificationRecord["certs"][number]): Markup => html`<li><a href="${cert_url}">${titleOf(product)}: ${level}</a>
+${mark(fresh ? result : "gray", result.toUpperCase())}
+<span class="note soft small">${fresh ? "Fresh" : "No longer fresh"}, ${counted(age_days, "day")} old</span></li>`;
 
 const certificatesSection = (
-  certs: readonly ShownCertificate[],
+  certs: VerificationRecord["certs"],
 ): Markup => html`<section aria-labelledby="certificates"><h2 id="certificates">Certificates</h2>
 ${
   certs.length === 0
@@ -92,26 +63,22 @@ ${
 
 const known = (count: number | null): string => count?.toLocaleString("en-US") ?? "unknown";
 
-function lastSeen({ last_seen_days, settled_payments }: NonNullable<ShownVerification["activity"]>): string {
+function lastSeen({ last_seen_days, settled_payments }: VerificationRecord["activity"]): string {
   if (last_seen_days === null) return settled_payments === null ? "unknown" : "not in this period";
   return last_seen_days === 0 ? "today" : `${counted(last_seen_days, "day")} ago`;
 }
 
 const activitySection = (
-  activity: ShownVerification["activity"],
+  activity: VerificationRecord["activity"],
 ): Markup => html`<section aria-labelledby="activity"><h2 id="activity">On-chain activity</h2>
-${
-  activity === null
-    ? html`<p>Temporarily unavailable.</p>`
-    : html`${facts(
-        [
-          [`Payments settled in the last ${activity.window_days} days`, known(activity.settled_payments)],
-          [
-            `Distinct counterparties, by transfers of ${COUNTERPARTY_FLOOR} USDC or more`,
-            known(activity.distinct_counterparties),
-          ],
-          ["Last seen", lastSeen(activity)],
-        ],
-        "ruled",
-      )}<p class="soft small">${activity.note}</p>`
-}</section>`;
+${facts(
+  [
+    [`Payments settled in the last ${activity.window_days} days`, known(activity.settled_payments)],
+    [
+      `Distinct counterparties, by transfers of ${COUNTERPARTY_FLOOR} USDC or more`,
+      known(activity.distinct_counterparties),
+    ],
+    ["Last seen", lastSeen(activity)],
+  ],
+  "ruled",
+)}<p class="soft small">${activity.note}</p></section>`;

@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { activityEntry } from "../../../api/certificates/activity.ts";
 import { renderBadge } from "../../../api/certificates/appearance.ts";
 import type { MarkedCertificate } from "../../../api/certificates/certificate.ts";
 import { badgeMarkdown } from "../../../api/certificates/links.ts";
 import { renderCertificatePage } from "../../../api/certificates/pages/certificate-page.ts";
 import { renderVerification, type ShownVerification } from "../../../api/certificates/pages/verification-page.ts";
+import type { VerificationRecord } from "../../../api/certificates/verification.ts";
 import { renderStatus } from "../../../api/operations/status-page.ts";
 import { CONTENT_SECURITY_POLICY } from "../../../api/platform/page/page.ts";
 import { renderProblem } from "../../../api/site/error-page.ts";
@@ -27,6 +29,14 @@ const VERIFICATION: ShownVerification = {
 };
 const show = (certificate: MarkedCertificate, at = now): string =>
   renderCertificatePage(certificate, { publications: [], places: [], baseUrl, now: at });
+
+const TESTED = { issued: "2026-11-22T10:00:00.000Z", valid_until: "2026-12-22T10:00:00.000Z" };
+
+/** A reason against a wallet, with the id of the certificate that it is about. */
+const reason = (text: string, id: string | null): VerificationRecord["reasons"][number] =>
+  id === null
+    ? { code: "never_tested", text, product: null, issued: null, valid_until: null, cert_url: null }
+    : { code: "current_fail", text, product: "basic", ...TESTED, cert_url: `${baseUrl}/cert/${id}` };
 
 /** Every inline block of one kind, without its tags. */
 const inline = (page: string, opening: string): readonly string[] =>
@@ -89,10 +99,9 @@ describe("hostile text", () => {
     ...PASSING,
     level: HOSTILE,
     checks: { [HOSTILE]: "fail" },
-    detected: { ...PASSING.detected, nonce: HOSTILE, network: HOSTILE, asset: HOSTILE },
+    detected: { ...PASSING.detected, nonce: HOSTILE, asset: HOSTILE },
   };
-  const certs = [{ result: HOSTILE, fresh: false, age_days: 1, cert_url: "/", product: HOSTILE, level: HOSTILE }];
-  const reasons = [{ text: HOSTILE, cert_url: HOSTILE, issued: "2026-11-22T10:00:00.000Z" }];
+  const certs = VERIFICATION.certs.map((one) => ({ ...one, level: HOSTILE, cert_url: HOSTILE }));
   const pages = {
     certificate: show(hostile),
     home: renderHome({
@@ -103,7 +112,11 @@ describe("hostile text", () => {
       now,
     }),
     status: renderStatus({ ...STATUS, senders: STATUS.senders.map((one) => ({ ...one, address: HOSTILE as "0x" })) }),
-    verification: renderVerification({ ...VERIFICATION, wallet: HOSTILE, verified_means: HOSTILE, certs, reasons }),
+    verification: renderVerification({
+      ...VERIFICATION,
+      verified_means: HOSTILE,
+      certs,
+      reasons: [reason(HOSTILE, }),
     problem: renderProblem({ status: 404, title: HOSTILE, detail: HOSTILE, request_id: HOSTILE }),
   };
 
@@ -171,11 +184,6 @@ describe("verification page", () => {
   });
 
   test("The page of an unverified wallet shows the reasons with their evidence instead of the meaning of verified", () => {
-    const reason = (text: string, id: string | null) => ({
-      text,
-      cert_url: id && `${baseUrl}/cert/${id}`,
-      issued: id && "2026-11-22T10:00:00.000Z",
-    });
     const refused = (...reasons: ReturnType<typeof reason>[]) =>
       renderVerification({ ...VERIFICATION, verified: false, reasons });
     const one = refused(reason("Current FAIL: basic payment test.", FAILING.id));
@@ -192,8 +200,10 @@ describe("verification page", () => {
   });
 
   test("An unseen wallet and unknown activity are shown as such", () => {
-    const unseen = { settled_payments: 0, distinct_counterparties: 0, last_seen_days: null, window_days: 90, note: "" };
-    expect(renderVerification({ ...VERIFICATION, activity: unseen })).toContain("<dd>not in this period</dd>");
-    expect(renderVerification(VERIFICATION)).toContain("Temporarily unavailable");
+    const unseen = { settled_payments: 0, distinct_counterparties: 0, last_seen_days: activityEntry(null, window_days: 90, note: "" } as const;
+    expect(renderVerification({ ...VERIFICATION, activity: { ...activity, ...unseen })).toContain(
+      "<dd>not in this period</dd>",
+    );
+    expect(renderVerification(VERIFICATION)).toContain("temporarily unavailable");
   });
 });
