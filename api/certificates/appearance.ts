@@ -1,5 +1,4 @@
 import { makeBadge } from "badge-maker";
-import { etagOf } from "../platform/http/answer.ts";
 import { REHEARSED_ON } from "../platform/networks.ts";
 import { counted, day, html, longDay, type Markup } from "../platform/page/html.ts";
 import { rosette } from "../platform/page/rosette.ts";
@@ -35,40 +34,27 @@ export interface Appearance {
 export function appearance(certificate: ShownCertificate, now: Date): Appearance {
   const word = certificate.result === "pass" ? "PASS" : "FAIL";
   const end = longDay(certificate.validUntil);
-  if (certificate.reversedAt !== null) {
-    const sentence = `The settlement behind this ${word} was found missing from the chain on ${longDay(certificate.reversedAt)}. The record stays public but no longer counts.`;
-    return {
-      tone: "gray",
-      word,
-      state: "Reversed",
-      title: `Reversed ${word}`,
-      sentence,
-      short: `reversed ${day(certificate.reversedAt)}`,
-    };
-  }
-  if (!isAboutWallet(certificate)) {
-    const sentence =
-      "In this run the authorization stayed valid for too long. A signature does not show which site asked for that, so this FAIL does not count against the wallet.";
-    return {
-      tone: "gray",
-      word,
-      state: "Not counted",
-      title: `Not counted ${word}`,
-      sentence,
-      short: `not counted · tested ${day(certificate.issuedAt)}`,
-    };
-  }
-  if (!isFresh(certificate, now)) {
-    const sentence = `This ${word} is a true record of its run, but its ${VALID_FOR_DAYS} days ended on ${end}. Ask the agent for a fresh certificate.`;
-    return {
-      tone: "gray",
-      word,
-      state: "Expired",
-      title: `Expired ${word}`,
-      sentence,
-      short: `expired ${day(certificate.validUntil)}`,
-    };
-  }
+  const gray = (state: "Reversed" | "Not counted" | "Expired", sentence: string, short: string): Appearance => ({
+    ...{ tone: "gray", word, state, title: `${state} ${word}`, sentence, short },
+  });
+  if (certificate.reversedAt !== null)
+    return gray(
+      "Reversed",
+      `The settlement behind this ${word} was found missing from the chain on ${longDay(certificate.reversedAt)}. The record stays public but no longer counts.`,
+      `reversed ${day(certificate.reversedAt)}`,
+    );
+  if (!isAboutWallet(certificate))
+    return gray(
+      "Not counted",
+      "In this run the authorization stayed valid for too long. A signature does not show which site asked for that, so this FAIL does not count against the wallet.",
+      `not counted · tested ${day(certificate.issuedAt)}`,
+    );
+  if (!isFresh(certificate, now))
+    return gray(
+      "Expired",
+      `This ${word} is a true record of its run, but its ${VALID_FOR_DAYS} days ended on ${end}. Ask the agent for a fresh certificate.`,
+      `expired ${day(certificate.validUntil)}`,
+    );
   if (certificate.result === "fail") {
     const sentence = `This FAIL is fresh and counts against the wallet until ${end}. The record stays public after that.`;
     return {
@@ -128,17 +114,14 @@ export function renderBadge(certificate: ShownCertificate, now: Date): string {
   return drawBadge({ id: certificate.id, label: PRODUCTS[certificate.product].badge, tone, message: short });
 }
 
-const grayBadge = (message: string): string =>
-  makeBadge({ label: "agent payments", message, color: COLORS.gray, labelColor: LABEL_COLOR });
-
-/** Renders the badge for an ID without a certificate. */
-export const renderUnknownBadge = (): string => grayBadge("no such certificate");
-
-/** Renders the badge of a certificate that cannot be read right now. */
-export const renderUnavailableBadge = (): string => grayBadge("unavailable");
-
-/** Returns a rendered badge's strong ETag. */
-export const badgeEtag = (svg: string): string => etagOf(svg);
+/** Renders the badge for an ID without a certificate, or of a certificate that cannot be read right now. */
+export const renderPlaceholderBadge = (error: "missing" | "unavailable"): string =>
+  makeBadge({
+    label: "agent payments",
+    message: error === "missing" ? "no such certificate" : "unavailable",
+    color: COLORS.gray,
+    labelColor: LABEL_COLOR,
+  });
 
 interface Seal {
   readonly word: string;

@@ -19,7 +19,7 @@ import { createPublicationStore, type PublicationStore } from "./agent-registrie
 import { createCertification } from "./certify.ts";
 import { createDecoyRefunds, createDecoys } from "./decoys/give-back.ts";
 import { createDecoyStore } from "./decoys/store.ts";
-import { requireDistinctOrders } from "./kinds/distinct-orders.ts";
+import { requireDistinctOrders } from "./kinds/kind.ts";
 import { BAITED_KINDS } from "./kinds/index.ts";
 import { retry as retrySafety } from "./kinds/retry.ts";
 import type { SharedAddresses } from "./links.ts";

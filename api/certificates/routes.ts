@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { z } from "zod";
 import { CERTIFICATE_ENTRIES, type PublicLog } from "../log/index.ts";
-import { inPath, isHeld, json, jsonOrPage } from "../platform/http/answer.ts";
+import { etagOf, inPath, isHeld, json, jsonOrPage } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { isPaid, type PaidRoute, paidRoute, type Route } from "../platform/http/route.ts";
 import { memoize } from "../platform/memo.ts";
@@ -10,7 +10,7 @@ import { MAIN_NETWORK } from "../platform/networks.ts";
 import { page, wantsHtml } from "../platform/page/page.ts";
 import { CERTIFICATE_CREDENTIAL } from "./agent-registries/credential.ts";
 import type { TestOrder, TestOrdering } from "./agent-registries/order.ts";
-import { appearance, badgeEtag, renderBadge, renderUnavailableBadge, renderUnknownBadge } from "./appearance.ts";
+import { appearance, renderBadge, renderPlaceholderBadge } from "./appearance.ts";
 import type { MarkedCertificate } from "./certificate.ts";
 import type { Certification } from "./certify.ts";
 import { certificateRecord } from "./issue.ts";
@@ -97,7 +97,7 @@ export function certificationRoutes(parts: CertificationRouteParts): readonly Ro
       handle: (c) => badge(c, parts),
       placeholder: (error) => ({
         type: "image/svg+xml",
-        content: error === "missing" ? renderUnknownBadge() : renderUnavailableBadge(),
+        content: renderPlaceholderBadge(error),
       }),
     },
   ];
@@ -222,7 +222,7 @@ async function ogImage(c: Context, parts: CertificationRouteParts): Promise<Resp
 async function badge(c: Context, parts: CertificationRouteParts): Promise<Response> {
   const [, id] = /^([0-9a-f]{16,32})\.svg$/.exec(c.req.param("file") ?? "") ?? [];
   const drawn = id === undefined ? null : await drawnBadge(id, parts);
-  const { svg, etag } = drawn ?? badges("unknown", () => tagged(renderUnknownBadge()));
+  const { svg, etag } = drawn ?? badges("unknown", () => tagged(renderPlaceholderBadge("missing")));
   const headers = {
     etag,
     "content-type": "image/svg+xml; charset=utf-8",
@@ -234,7 +234,7 @@ async function badge(c: Context, parts: CertificationRouteParts): Promise<Respon
   return new Response(svg, { headers });
 }
 
-const tagged = (svg: string) => ({ svg, etag: badgeEtag(svg) });
+const tagged = (svg: string) => ({ svg, etag: etagOf(svg) });
 
 async function drawnBadge(id: string, { certification, shared, now }: CertificationRouteParts) {
   const certificate = await certification.shown(id);

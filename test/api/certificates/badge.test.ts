@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { appearance, badgeEtag, renderBadge, renderUnknownBadge } from "../../../api/certificates/appearance.ts";
+import { appearance, renderBadge } from "../../../api/certificates/appearance.ts";
 import { certificatePreview, createOgRenderer } from "../../../api/certificates/og-image.ts";
 import { OG_FONT_FILES } from "../../support/browser/sample-pages.ts";
 import {
@@ -48,43 +48,29 @@ describe("The badge", () => {
     expect(svg).toContain(`fill="${color}"`);
   });
 
-  test.each([
-    ["a certificate", renderBadge(PASSING, now), "agent payments suite: conformant · valid until 2026-12-21"],
-    ["an unknown id", renderUnknownBadge(), "agent payments: no such certificate"],
-  ])("The badge of %s is a labeled image with a title", (_, svg, name) => {
+  test("The badge is a labeled image with a title", () => {
+    const svg = renderBadge(PASSING, now);
+    const name = "agent payments suite: conformant · valid until 2026-12-21";
     expect(svg).toMatch(/^<svg /);
-    expect(svg).toContain('role="img"');
-    expect(svg).toContain(`aria-label="${name}"`);
-    expect(svg).toContain(`<title>${name}</title>`);
-  });
-
-  test("The badge's ETag is strong and changes with its content", () => {
-    const fresh = badgeEtag(renderBadge(PASSING, now));
-    expect(fresh).toMatch(/^"[\w-]{22}"$/);
-    expect(badgeEtag(renderBadge(PASSING, new Date("2026-12-01")))).toBe(fresh);
-    expect(badgeEtag(renderBadge(PASSING, PASSING.validUntil))).not.toBe(fresh);
+    for (const part of ['role="img"', `aria-label="${name}"`, `<title>${name}</title>`]) expect(svg).toContain(part);
   });
 });
 
 describe("The link preview picture", () => {
   const render = createOgRenderer(OG_FONT_FILES);
 
-  test.each([PASSING, UNVERIFIED, FAILING, SCAMMED, EXPIRED, REVERSED])(
-    "The picture is a PNG of 1200 by 630 pixels ($result, $id)",
-    (certificate) => {
-      const png = Buffer.from(render(certificatePreview(certificate, now)));
-      expect(png.subarray(0, 8).toString("hex")).toBe("89504e470d0a1a0a");
-      expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([1200, 630]);
-    },
-  );
+  test.each([
+    ["a certificate", PASSING],
+    ["hostile text", { ...PASSING, level: HOSTILE }],
+  ])("The picture of %s is a PNG of 1200 by 630 pixels", (_, certificate) => {
+    const png = Buffer.from(render(certificatePreview(certificate, now)));
+    expect(png.subarray(0, 8).toString("hex")).toBe("89504e470d0a1a0a");
+    expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([1200, 630]);
+  });
 
   test("The text is drawn only with the given fonts", () => {
     const preview = certificatePreview(PASSING, now);
     expect(Buffer.from(render(preview)).equals(createOgRenderer([])(preview))).toBe(false);
-  });
-
-  test("Hostile text is drawn as text", () => {
-    expect(render(certificatePreview({ ...PASSING, level: HOSTILE }, now)).length).toBeGreaterThan(1000);
   });
 });
 

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { requireDistinctOrders } from "../../../api/certificates/kinds/distinct-orders.ts";
+import { requireDistinctOrders } from "../../../api/certificates/kinds/kind.ts";
 import { recipient } from "../../../api/certificates/kinds/recipient.ts";
 import { retry } from "../../../api/certificates/kinds/retry.ts";
 import { scam } from "../../../api/certificates/kinds/scam.ts";
