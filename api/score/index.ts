@@ -36,7 +36,6 @@ export const ignoredOf = (
   ...new Set([payTo, ...ownAddresses, ...contracts.flatMap(({ address, store }) => [address, store])]),
 ];
 
-/** Creates the look-ups of scope `selective`. */
 export function openLookUps(
   { pool, now, log }: ScorePlatform,
   config: LookUpConfig,
@@ -57,7 +56,6 @@ export function openLookUps(
   });
 }
 
-/** Creates the paid risk scores and the tiers of a verdict's parties. */
 export function createScore(
   platform: Platform,
   config: Config,

@@ -1,7 +1,6 @@
 import type { CertificateFact, ChainReading, ScoreFacts, SellerExam } from "../../packages/verifier/src/score/facts.ts";
 import type { ScoreDocument } from "../../packages/verifier/src/score/record.ts";
 import { scoreDocument } from "../../packages/verifier/src/score/score.ts";
-import type { Product } from "../../packages/verifier/src/vocabulary.ts";
 import { type Certificate, certUrl } from "../certificates/index.ts";
 import type { Address } from "../platform/wallet.ts";
 import type { ScoreIndex } from "./index-store.ts";
@@ -37,7 +36,6 @@ export const createScores = (parts: ScoreParts) => ({
     const readings = await parts.index.read(wallets, parts.now());
     return readings !== null && (!needLookUps(readings) || (await parts.lookUps.found(wallets))?.isComplete === true);
   },
-  /** See `LookUps.prepare`. */
   prepare: parts.lookUps.prepare,
 });
 
@@ -94,9 +92,7 @@ const examFact = ({ issuedAt, validUntil, ...exam }: ScoredExam, baseUrl: string
 });
 
 /** A certificate of a test that the score considers. */
-export interface ScoredCertificate extends Pick<Certificate, "id" | "result" | "issuedAt" | "validUntil"> {
-  readonly product: Product;
-}
+export type ScoredCertificate = Pick<Certificate, "id" | "product" | "result" | "issuedAt" | "validUntil">;
 
 /** An exam of a seller that is paid at the wallet. */
 export interface ScoredExam extends Omit<SellerExam, "url" | "issued_at" | "valid_until"> {

@@ -7,7 +7,6 @@ export const SCORE_PRICES = { one: 100_000n, batch: 500_000n } as const;
 /** The most wallets one payment can score (SPEC.md, limits). */
 export const MAX_WALLETS = 25;
 
-/** The body of `POST /score`. */
 export const SCORE_REQUEST = z.object({ wallet });
 
 /**

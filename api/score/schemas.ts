@@ -129,7 +129,6 @@ const FLAG = z.enum([
   ...PRODUCT_MENU.map((test) => `expired_${PRODUCTS[test].capability}` as const),
 ]);
 
-/** The risk score record. */
 export const SCORE = z
   .object({
     wallet: address,

@@ -14,7 +14,6 @@ interface Columns {
   valid_until: Date;
 }
 
-/** The tests that a score considers. */
 const SCORED = PRODUCT_MENU.map((product) => `'${product}'`);
 
 /**
@@ -59,24 +58,24 @@ interface ExamColumns {
   place: number;
   id: string;
   origin: string;
-  level: "full" | "safe" | null;
+  level: "full" | "safe";
   ended_at: Date;
   valid_until: Date;
 }
 
 /**
- * The newest of the exams that `payeeExams` selects. $2 is the current time. Reads the payee's index, and only the
+ * The newest PASS of the exams that `payeeExams` selects. $2 is the current time. Reads the payee's index, and only the
  * fresh exams of each wallet.
  */
 const NEWEST_EXAMS = `SELECT k.place::int, exam.* FROM unnest($1::bytea[]) WITH ORDINALITY k(wallet, place)
   CROSS JOIN LATERAL (
-    SELECT DISTINCT ON (level IS NULL) id, origin, level, ended_at, valid_until FROM (
+    SELECT id, origin, level, ended_at, valid_until FROM (
       SELECT DISTINCT ON (e.method, e.url, e.body, content_type) r.exam AS id, r.origin, r.level, r.ended_at, r.valid_until,
         ${REQUEST}
       FROM seller_exam_result r JOIN seller_exam e ON e.id = r.exam
       WHERE r.is_public AND r.pay_to = k.wallet AND e.payer = k.wallet AND r.valid_until > $2 AND ${STANDS}
       ORDER BY e.method, e.url, e.body, content_type, r.ended_at DESC, r.exam DESC) counting
-    WHERE level IS NOT NULL ORDER BY level IS NULL, ended_at DESC, id DESC) exam`;
+    WHERE level IS NOT NULL ORDER BY ended_at DESC, id DESC LIMIT 1) exam`;
 
 export type ScoreExams = ReturnType<typeof createScoreExams>;
 
@@ -90,6 +89,5 @@ export const createScoreExams = (pool: pg.Pool) => ({
 });
 
 const examOf = ({ id, origin, level, ended_at, valid_until }: ExamColumns): ScoredExam => ({
-  ...{ id, origin, level, control: "file", issuedAt: ended_at, validUntil: valid_until },
-  result: level === null ? "fail" : "pass",
+  ...{ id, origin, level, result: "pass", control: "file", issuedAt: ended_at, validUntil: valid_until },
 });

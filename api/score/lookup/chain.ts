@@ -32,7 +32,6 @@ const NEWEST_SECONDS = 600;
 const FINAL_SECONDS = 86_400;
 const WIDEST = 4_096;
 
-/** Thrown if a final block has two hashes, because a node is on another chain or lies. */
 class ContradictionError extends Error {
   override readonly name = "ContradictionError";
 }
@@ -133,8 +132,6 @@ const addressOf = (topic: string | undefined): Address => `0x${(topic ?? "").sli
 interface InflowReaderParts {
   readonly provider: Provider;
   readonly marks: MarkStore;
-  /** Returns milliseconds since an arbitrary moment; defaults to a monotonic clock. */
-  readonly now?: () => number;
 }
 
 /** Wallets that were read up to the same mark. */
@@ -151,9 +148,9 @@ export type InflowReader = ReturnType<typeof createInflowReader>;
  * marks, one at either end of its blocks. An answer that lacks them, or has another block's hash, is rejected, because
  * it comes from a node that lags, has pruned, or is on another chain.
  */
-export function createInflowReader({ provider, marks: store, now = () => performance.now() }: InflowReaderParts) {
+export function createInflowReader({ provider, marks: store }: InflowReaderParts) {
   const marks = createMarks(provider, store);
-  const widest = createWidest(now);
+  const widest = createWidest();
 
   const ask = async (wallets: readonly Address[], { from, bottom, top }: Span, spend: Spend) => {
     const topics = [[TRANSFER_TOPIC, USED_TOPIC], null, [...wallets.map(topicOf), bottom.nonce, top.nonce]];
@@ -342,12 +339,12 @@ function advance(group: readonly Progress[], logs: readonly Log[], { basis, afte
 }
 
 /** Tracks how many blocks providers accept per request: shrinks immediately and doubles every ten minutes. */
-function createWidest(now: () => number) {
+function createWidest() {
   let [learned, since] = [Number.POSITIVE_INFINITY, 0];
   return {
-    current: (): number => learned * 2 ** Math.floor((now() - since) / GROW_AFTER_MS),
+    current: (): number => learned * 2 ** Math.floor((performance.now() - since) / GROW_AFTER_MS),
     shrink: (blocks: number): void => {
-      [learned, since] = [Math.max(1, blocks), now()];
+      [learned, since] = [Math.max(1, blocks), performance.now()];
     },
   };
 }

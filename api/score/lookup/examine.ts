@@ -21,19 +21,16 @@ export interface Payee {
   readonly isInWindow: boolean;
   /** The block in which the wallet's payments to it reached the floor. */
   readonly block: number;
-  /** The number of other payers. */
   readonly otherPayers: number;
   /** The newest payers other than the wallet, newest first. */
   readonly payers: readonly Payer[];
 }
 
-/** A wallet's payees according to the index, newest first. */
 export interface Payees {
   readonly wallet: Address;
   readonly payees: readonly Payee[];
 }
 
-/** A look-up's result for one payee. */
 export interface LookedPayee {
   readonly returned: string;
   readonly funder_at_floor: Address | null;

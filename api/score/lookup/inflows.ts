@@ -15,7 +15,6 @@ export interface Inflows {
   readonly count: number;
   /** The block in which they became too many to read, or null. */
   readonly fullAt: number | null;
-  /** The total of each sender. */
   readonly sent: Readonly<Record<Address, string>>;
   /** The sender with the largest total as of each block in which it changed, oldest first. */
   readonly leaders: readonly (readonly [block: number, sender: Address])[];
