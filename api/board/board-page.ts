@@ -17,7 +17,6 @@ import { type BoardPage, type BoardRow, SELLER, type SellerRow } from "./board.t
 interface BoardContext {
   /** Where the service is published; no trailing slash. */
   readonly baseUrl: string;
-  /** Whether this is the first page. */
   readonly first: boolean;
   /** Null on the last page. */
   readonly nextUrl: string | null;

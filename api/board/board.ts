@@ -102,7 +102,6 @@ export function boardDocument({ capability, limit, rows }: BoardPage, baseUrl: s
   };
 }
 
-/** Returns the board of sellers as JSON. */
 export const sellerBoardDocument = (
   { limit, rows }: BoardPage<SellerRow>,
   baseUrl: string,

@@ -60,7 +60,6 @@ ${bars.map(({ value }, index) => {
 </svg>`;
 }
 
-/** The first, middle and last day. */
 const dayLabels = (bars: readonly Bar[], slot: number): readonly Markup[] =>
   [
     { index: 0, anchor: "start", x: LEFT },

@@ -125,7 +125,6 @@ function everyDay(found: Totals["days"], now: Date): Totals["days"] {
 
 const ANONYMITY_NOTE = `No wallet, transaction or certificate is named. Totals are always published. A breakdown by test, result or day is null if it covers fewer than ${MINIMUM_WALLETS} different wallets, and enough other figures are null with it that it cannot be worked out from the total.`;
 
-/** Returns the statistics as JSON. */
 export function statisticsDocument(statistics: Statistics) {
   const { countedAt, wallets, certificates, products, sellers, payments, days } = statistics;
   return {

@@ -199,7 +199,6 @@ function paymentTotals(
 
 interface BoardQuery {
   readonly now: Date;
-  /** The maximum number of rows. */
   readonly count: number;
   /** Only wallets that currently pass this product, each with its newest PASS for it; null for any product. */
   readonly product: Product | null;

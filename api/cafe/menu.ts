@@ -6,7 +6,6 @@ export const ITEMS = ["espresso", "flat-white", "the-good-stuff", "buy-a-round"]
 
 export type Item = (typeof ITEMS)[number];
 
-/** The café takes only test money. */
 export const CAFE_NETWORK: Network = TEST_NETWORK;
 
 /** The number of other wallets' receipts that a round covers. */

@@ -17,7 +17,6 @@ export function createCafeStore(pool: pg.Pool) {
       );
       return rows;
     },
-    /** Returns the number of receipts. */
     async served(): Promise<number> {
       const { rows } = await pool.query<{ count: string }>("SELECT count(*) FROM cafe_receipt");
       return Number(rows[0]?.count ?? 0);
@@ -57,7 +56,6 @@ async function toastFor(transaction: Transaction, payer: string): Promise<Toast 
 }
 
 interface ServedOrder {
-  /** The receipt's id. */
   readonly id: string;
   readonly payer: Address;
   /** The nickname of a round's buyer; null for other items. */
