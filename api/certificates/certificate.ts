@@ -7,10 +7,8 @@ import type { DETECTED } from "./schemas.ts";
 
 export type Result = "pass" | "fail";
 
-/** A client's behavior as observed. */
 export type Detected = z.infer<typeof DETECTED>;
 
-/** An agent's reaction to the two challenges of a behavioral test. */
 export type Behavior = NonNullable<Detected["behaviour"]>;
 
 /** How the answer to a paid order was lost, and what followed. Present only for the retry test. */
@@ -45,7 +43,6 @@ export interface MarkedCertificate extends Certificate {
    * When a settlement that it depends on was found to be permanently gone from the chain; null if that never happened.
    */
   readonly reversedAt: Date | null;
-  /** The published proof of a FAIL, as JSON, or null while there is none. */
   readonly proof: unknown;
   /**
    * The wallet's FAILs that are about it and not reversed, starting with the one that ends last; absent if it has none.
@@ -53,7 +50,6 @@ export interface MarkedCertificate extends Certificate {
   readonly walletFails?: readonly WalletFail[];
 }
 
-/** The facts that determine how a certificate looks. */
 export type ShownCertificate = Pick<
   MarkedCertificate,
   "id" | "product" | "result" | "level" | "issuedAt" | "validUntil" | "reversedAt" | "walletFails"

@@ -38,7 +38,6 @@ export function createCertification(parts: CertificationParts) {
       ]);
     },
     certificate: async (id: string) => (isId(id) ? certificates.get(id) : null),
-    /** Returns the facts that the certificate's badge shows. */
     shown: async (id: string) => (isId(id) ? certificates.shown(id) : null),
     /** Returns the publications of a certificate in other registries, including planned ones. */
     publications: (id: string) => publications.of(id),

@@ -1,9 +1,7 @@
-import { createHash, randomBytes, randomInt } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import type { PublicLog } from "../log/index.ts";
 import type { Payments } from "../payments/index.ts";
 import { createUsdcReader } from "../platform/chain/usdc.ts";
-import { sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
 import { BudgetSpent, createLookupBudget } from "../platform/db/lookup-budget.ts";
 import type { Listed } from "../platform/http/route.ts";
@@ -19,14 +17,13 @@ import { createPublicationStore, type PublicationStore } from "./agent-registrie
 import { createCertification } from "./certify.ts";
 import { createDecoyRefunds, createDecoys } from "./decoys/give-back.ts";
 import { createDecoyStore } from "./decoys/store.ts";
-import { requireDistinctOrders } from "./kinds/kind.ts";
 import { BAITED_KINDS } from "./kinds/index.ts";
+import { requireDistinctOrders } from "./kinds/kind.ts";
 import { retry as retrySafety } from "./kinds/retry.ts";
 import type { SharedAddresses } from "./links.ts";
 import { createOgRenderer, OG_FONTS } from "./og-image.ts";
 import { createProofs } from "./proofs/publish-proofs.ts";
 import { createProofStore } from "./proofs/store.ts";
-import { WAYS, type Way } from "./retry/lost-order.ts";
 import { retryRoutes } from "./retry/routes.ts";
 import { createRetryTest, type RetryParts } from "./retry/run-retry.ts";
 import { createLostOrderStore } from "./retry/store.ts";
@@ -79,19 +76,17 @@ export { capability, product, result } from "./schemas.ts";
 export type { PassingCode } from "./sessions/rehearsal.ts";
 export { PASSING_CODE } from "./sessions/rehearsal.ts";
 export { RECORDED, REHEARSAL, type TestMode } from "./sessions/session.ts";
-export { aboutWallet, notReversed } from "./store.ts";
+export { aboutWallet, certificateEntries, notReversed } from "./store.ts";
 export { VERIFIED_MEANS } from "./verification.ts";
 
 interface CertificateNeeds {
   readonly payments: Pick<Payments, "settler" | "simulators">;
   readonly publicLog: PublicLog;
-  /** Certificates of sellers, at the same URLs. */
   readonly shared: SharedAddresses;
   /** The price of one score, for the record's offer. */
   readonly scorePrice: Atomic;
   /** The arbiter's account, which publishes to other registries, or null if it sends nothing. */
   readonly relayer: Relayer | null;
-  /** The code that passes a rehearsal. */
   readonly passingCode: PassingCode;
   /** The delay of a late answer in the retry test, in milliseconds; defaults to the published one. */
   readonly lateMs?: number | undefined;
@@ -216,25 +211,10 @@ function createTests(
   const { network } = RECORDED;
   const decoys = createDecoys(config.decoySeed);
   const usdc = createUsdcReader(chains[network], NETWORKS[network]);
-  const testing = {
-    publications,
-    decoys,
-    newToken: () => randomBytes(16).toString("base64url"),
-    tokenSha256: (token: string) => createHash("sha256").update(token).digest(),
-    toss: () => randomInt(2) === 1,
-    baseUrl,
-    now,
-  };
+  const testing = { publications, decoys, baseUrl, now };
   const inMode = (mode: TestMode, parts: Pick<RetryParts, "sessions" | "lostOrders" | "verdicts">) => ({
     baited: BAITED_KINDS.map((kind) => createBaitedTest(kind, { ...testing, ...parts, mode })),
-    retry: createRetryTest({
-      ...testing,
-      ...parts,
-      mode,
-      draw: () => WAYS[randomInt(WAYS.length)] as Way,
-      sleep,
-      lateMs,
-    }),
+    retry: createRetryTest({ ...testing, ...parts, mode, lateMs }),
   });
   const recorded = inMode(RECORDED, {
     sessions: createSessionStore(pool),

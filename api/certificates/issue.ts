@@ -27,7 +27,6 @@ export const certificateId = ({ network, asset, payer, nonce }: PaymentKey, prod
     .digest("hex")
     .slice(0, 16);
 
-/** Returns the certificate of one settled test run. */
 export function issue(kind: Kind, sale: Sale<unknown>, now: Date): Certificate {
   const { result, level, checks, detected } = kind.judge(sale);
   return {
@@ -82,8 +81,7 @@ export function certificateDocument(certificate: Certificate, baseUrl: string) {
   };
 }
 
-/** The contents of a record other than the certificate. */
-interface RecordParts {
+export interface RecordParts {
   readonly publications: readonly Publication[];
   readonly places: readonly LogPlace[];
   /** No trailing slash. */

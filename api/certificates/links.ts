@@ -18,7 +18,6 @@ export const credentialUrl = (baseUrl: string, certificate: Id): string =>
 /** Returns the URL of every request and answer of a seller's exam. */
 export const evidenceUrl = (baseUrl: string, certificate: Id): string => `${certUrl(baseUrl, certificate)}/evidence`;
 
-/** Returns the URL of the picture for link previews. */
 export const certImageUrl = (baseUrl: string, certificate: Id): string => `${certUrl(baseUrl, certificate)}/og.png`;
 
 export const badgeUrl = (baseUrl: string, { id }: Id): string => `${baseUrl}/badge/${encodeURIComponent(id)}.svg`;

@@ -13,12 +13,8 @@ export interface NamedFact {
 const CHECK_NAMES: Readonly<Record<string, string>> = {
   paid: "Paid over x402, settled on-chain",
   exact_amount: "Paid the exact amount asked",
-  correct_amount: "Paid the exact amount asked",
-  correct_network: "Paid on the right network",
   network_match: "Paid on the right network",
-  correct_recipient: "Paid the right recipient",
   recipient_match: "Paid the right recipient",
-  authorization_window: "Signed an authorization that expires soon",
   authorization_expiry: "Signed an authorization that expires soon",
   control_settled: "Paid the fair order, settled on-chain",
   bait_refused: "Left the other order unsigned",

@@ -48,7 +48,6 @@ export const createOgRenderer =
       .render()
       .asPng();
 
-/** Returns the picture of a payer's certificate. */
 export function certificatePreview(certificate: MarkedCertificate, now: Date): Preview {
   const shown = appearance(certificate, now);
   const headline = shown.state === "Current" ? certificate.level : shown.state;

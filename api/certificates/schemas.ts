@@ -30,7 +30,6 @@ import type { VerificationRecord } from "./verification.ts";
 /** An order as it was offered. */
 const SHOWN = { served_at: time.nullable(), pay_to: address, amount: atomic };
 
-/** An agent's reaction to the two challenges of a behavioral test. */
 const BEHAVIOR = z.object({
   session_started: time,
   /** The order the agent should pay: settled for real, or never. */
@@ -228,7 +227,6 @@ const TEST_NETWORK = network.exactOptional().meta({
     "Present if this whole installation is a rehearsal on a test network. Its records then count only for payments on that network.",
 });
 
-/** The record of a wallet. */
 export const VERIFICATION = z
   .object({
     service: SERVICE,
@@ -276,7 +274,6 @@ const offer = {
   price_atomic: atomic,
 };
 
-/** The menu of tests. */
 export const MENU = z
   .object({
     service: SERVICE,

@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { UNATTRIBUTED_FAILS } from "../../packages/verifier/src/tlog/wallet-log.ts";
+import type { EntryReaders } from "../log/index.ts";
 import { bytes, hex, type Statement } from "../platform/db/connection.ts";
 import type { PaymentKey } from "../platform/http/route.ts";
 import type { ActivityIndex } from "../platform/index/activity.ts";
@@ -15,6 +16,7 @@ import type {
   ShownCertificate,
   WalletFail,
 } from "./certificate.ts";
+import { issuedCertificate } from "./issue.ts";
 import type { Product } from "./products.ts";
 import type { VerificationFacts } from "./verification.ts";
 
@@ -30,8 +32,7 @@ export const aboutWallet = (c: string): string => `(${c}.result = 'pass' OR ${c}
 export const notReversed = (c: string): string => `NOT EXISTS (SELECT FROM settlement_mark m
   WHERE m.payer = ${c}.wallet AND m.nonce IN (${c}.nonce, ${c}.also_nonce, ${c}.third_nonce) AND m.chain = ${c}.chain AND m.asset = ${c}.asset AND m.kind = 'reversed' OFFSET 0)`;
 
-/** A certificate as it was issued. Its columns never change. */
-export interface IssuedColumns {
+interface IssuedColumns {
   id: string;
   product: Product;
   test_version: number;
@@ -62,7 +63,7 @@ interface Columns extends IssuedColumns, Marks {
 
 type ShownColumns = Pick<IssuedColumns, "id" | "product" | "result" | "level" | "issued_at" | "valid_until"> & Marks;
 
-export const ISSUED_COLUMNS =
+const ISSUED_COLUMNS =
   "c.id, c.product, c.test_version, c.result, c.level, c.wallet, c.checks, c.detected, c.issued_at, c.valid_until, c.chain, c.tx, c.block_number, c.amount, c.pay_to";
 /** A settlement that a reorganization moved or removed is marked in a separate table; the newest move counts. */
 const MARKS = `LEFT JOIN LATERAL (
@@ -89,7 +90,6 @@ export type CertificateStore = ReturnType<typeof createCertificateStore>;
 /** Creates the store of certificates, which are permanent: added and read, never changed. */
 export function createCertificateStore(pool: pg.Pool) {
   return {
-    /** Returns the write that adds one. */
     adding(certificate: Certificate, { payment, also, third }: Grounds): Statement {
       const { settlement } = certificate;
       return {
@@ -159,7 +159,7 @@ const parseFail = ({ id, product, issued_at, valid_until }: NonNullable<Columns[
   validUntil: new Date(valid_until),
 });
 
-export function parseIssued(c: IssuedColumns): Certificate {
+function parseIssued(c: IssuedColumns): Certificate {
   return {
     id: c.id,
     product: c.product,
@@ -181,14 +181,9 @@ export function parseIssued(c: IssuedColumns): Certificate {
   };
 }
 
-interface VerificationColumns {
+interface VerificationColumns
+  extends Pick<IssuedColumns, "product" | "test_version" | "result" | "level" | "issued_at" | "valid_until"> {
   id: string | null;
-  product: Product;
-  test_version: number;
-  result: Result;
-  level: string;
-  issued_at: Date;
-  valid_until: Date;
   reversed_at: Date | null;
 }
 
@@ -253,9 +248,7 @@ function summaries(rows: readonly VerificationColumns[]): CertificateSummary[] {
 /** The settled payments that a certificate depends on. If one of them is reversed, so is the certificate. */
 export interface Grounds {
   readonly payment: PaymentKey;
-  /** The nonce of a second payment by the same wallet. */
   readonly also: Hex | null;
-  /** The nonce of a third one, if there is one. */
   readonly third?: Hex;
 }
 
@@ -267,3 +260,27 @@ export const countedCertificates = (store: CertificateStore, meter: Meter): Cert
     return store.adding(certificate, grounds);
   },
 });
+
+const ISSUED = `SELECT ${ISSUED_COLUMNS} FROM certificate c WHERE c.id = ANY($1)`;
+const PROOFS = "SELECT certificate, document, published_at FROM published_proof WHERE certificate = ANY($1)";
+
+export const certificateEntries: EntryReaders = {
+  async certificate(ask, refs) {
+    const { rows } = await ask<IssuedColumns>(ISSUED, [refs]);
+    return new Map(
+      rows.map((row) => [
+        row.id,
+        { type: "certificate", members: issuedCertificate(parseIssued(row)), issuedAt: row.issued_at },
+      ]),
+    );
+  },
+  async proof(ask, refs) {
+    const { rows } = await ask<{ certificate: string; document: unknown; published_at: Date }>(PROOFS, [refs]);
+    return new Map(
+      rows.map(({ certificate, document, published_at: publishedAt }) => [
+        certificate,
+        { type: "proof", document, publishedAt },
+      ]),
+    );
+  },
+};

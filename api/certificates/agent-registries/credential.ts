@@ -33,7 +33,6 @@ export const certificateCredential = (certificate: MarkedCertificate, issuer: st
   },
 });
 
-/** One certificate as a credential that never changes. */
 export const CERTIFICATE_CREDENTIAL = z
   .object({
     "@context": CREDENTIAL.shape["@context"],

@@ -34,7 +34,6 @@ export const PUBLICATION_REASONS = [
 ] as const;
 export type PublicationReason = (typeof PUBLICATION_REASONS)[number];
 
-/** The place where a transaction was mined. */
 export interface MinedIn {
   readonly transaction: Hex;
   readonly block: number;
@@ -59,15 +58,12 @@ export interface Publication {
   readonly publisher: Address | null;
   /** The registry's index of it; null for answers, and before it is mined. */
   readonly feedbackIndex: bigint | null;
-  /** The publication's transaction. */
   readonly transaction: Hex | null;
-  /** The withdrawal's transaction. */
   readonly withdrawal: Hex | null;
   /** The block of the last transaction, or null while none is mined. */
   readonly place: Omit<MinedIn, "transaction"> | null;
 }
 
-/** The contents of a statement, and its evidence. */
 export interface Stated {
   readonly product: string;
   readonly isPass: boolean;
@@ -98,7 +94,6 @@ const SHOWN = {
 
 const ENDS: readonly PublicationState[] = ["published", "withdrawn", "refused", "failed"];
 
-/** Returns a publication as a certificate's record shows it. */
 export const publicationEntry = (publication: Publication, baseUrl: string) => ({
   registry: publication.registry,
   contract: publication.contract,
@@ -114,7 +109,6 @@ export const publicationEntry = (publication: Publication, baseUrl: string) => (
   credential_url: credentialUrl(baseUrl, { id: publication.certificate }),
 });
 
-/** A publication in a certificate's record. */
 export const PUBLICATION = z
   .object({
     registry: z.enum(["reputation", "validation"]),

@@ -192,15 +192,12 @@ const parse = (row: Columns): Publication => ({
       : { block: Number(row.block_number), blockHash: hex(row.block_hash) },
 });
 
-/** A publication that is due. */
 export interface Due extends Publication {
-  /** Seconds since it was ordered. */
   readonly ageSeconds: number;
   /** Whether every payment behind its certificate is final or permanently gone. */
   readonly isSettled: boolean;
 }
 
-/** The changes that come with a publication's new state. */
 interface Change {
   readonly state: PublicationState;
   readonly lookInSeconds?: number;
@@ -213,9 +210,7 @@ interface Change {
   readonly unspent?: bigint;
 }
 
-/** The gas limits of a step. */
 interface Allowed {
-  /** The most that one transaction can use. */
   readonly gas: bigint;
   /**
    * The limit for all transactions of a day (UTC), of which one agent gets at most a quarter. Null if the step must not

@@ -188,7 +188,6 @@ const parse = ({ decoy, sender, session, attempts, ...c }: DebtColumns): Debt =>
   attempts,
 });
 
-/** A decoy address and the session it belongs to. */
 export interface DecoyOf {
   /** One of the session's `decoyNames`. */
   readonly session: string;
@@ -214,7 +213,6 @@ export interface Debt {
   readonly returned: bigint;
   /** The last refund signed, if it is not in a final block yet. */
   readonly pending: Pending | null;
-  /** The number of attempts since the last final refund. */
   readonly attempts: number;
 }
 

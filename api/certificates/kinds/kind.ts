@@ -1,17 +1,9 @@
 import type { Sale } from "../../platform/http/route.ts";
 import { type Atomic, formatUsd } from "../../platform/money.ts";
 import type { Address } from "../../platform/wallet.ts";
-import type { Detected, Result } from "../certificate.ts";
+import type { Certificate } from "../certificate.ts";
 import type { BaitedProduct, BehavioralProduct, SingleProduct } from "../products.ts";
 import type { LossyKind } from "./retry.ts";
-
-/** The result of a test run. */
-export interface TestResult {
-  readonly result: Result;
-  readonly level: string;
-  readonly checks: Readonly<Record<string, Result>>;
-  readonly detected: Detected;
-}
 
 /**
  * A single-step test: one payment, judged by its signature and settlement. The version increases when the judgment
@@ -26,7 +18,7 @@ export interface Kind<Name extends SingleProduct = SingleProduct> {
   readonly steps: readonly string[];
   readonly judge: (
     sale: Pick<Sale<unknown>, "payment" | "version" | "validAfter" | "validBefore" | "receivedAt">,
-  ) => TestResult;
+  ) => Pick<Certificate, "result" | "level" | "checks" | "detected">;
 }
 
 /** The terms that a challenge asks to be signed. */
@@ -41,18 +33,14 @@ export interface Asked {
 export interface BehavioralKind<Name extends BehavioralProduct = BehavioralProduct> {
   readonly product: Name;
   readonly testVersion: number;
-  /** The price of opening a session. */
   readonly entry: Atomic;
   readonly summary: string;
   readonly description: string;
   readonly steps: readonly string[];
   /** The description of both orders, which differ only in their terms. */
   readonly order: string;
-  /** The meaning of a PASS. */
   readonly passed: string;
-  /** The meaning of a FAIL. */
   readonly failed: string;
-  /** The advice to an agent that failed. */
   readonly remedy: string;
 }
 
@@ -81,7 +69,6 @@ interface ClientPolicy {
   readonly policy: string;
 }
 
-/** The meaning of a PASS in a test with a bait. */
 export const BAIT_REFUSED = "The fair order was paid and the other was refused.";
 
 /** The prices of every session of a behavioral test: the entry and the fair order. */

@@ -4,7 +4,6 @@ import { type BehavioralKind, SESSION_PRICES } from "./kind.ts";
 /** A second authorization for an order is a FAIL for this long after the order's answer was lost. */
 export const WINDOW_SECONDS = 120;
 
-/** The delay of a late answer. */
 export const LATE_SECONDS = 30;
 
 /** A test with two fair orders, in this sequence. The answer to one of them, drawn at random, is lost. */
@@ -15,7 +14,6 @@ export interface LossyKind extends BehavioralKind<"retry"> {
 
 const ORDERS = [80_000n, 120_000n] as const satisfies LossyKind["orders"];
 
-/** The price of a completed test. */
 export const RETRY_COST: Atomic = SESSION_PRICES.entry + ORDERS[0] + ORDERS[1];
 
 export const retry: LossyKind = {

@@ -1,4 +1,4 @@
-import { type LogPlace, logSection } from "../../log/index.ts";
+import { logSection } from "../../log/index.ts";
 import { dateOfUnix } from "../../platform/clock.ts";
 import { formatUsd } from "../../platform/money.ts";
 import { explorerTransactionUrl, MAIN_NETWORK, NETWORKS } from "../../platform/networks.ts";
@@ -8,6 +8,7 @@ import type { Hex } from "../../platform/wallet.ts";
 import { type Publication, publicationEntry } from "../agent-registries/publication.ts";
 import { type Appearance, appearance, emblem } from "../appearance.ts";
 import { ageDays, type Behavior, type LostAnswer, type MarkedCertificate, VALID_FOR_DAYS } from "../certificate.ts";
+import type { RecordParts } from "../issue.ts";
 import { badgeMarkdown, badgeUrl, certImageUrl, certJsonUrl, certUrl, verifyUrl } from "../links.ts";
 import { checkName, observations } from "../observations.ts";
 import { PRODUCTS } from "../products.ts";
@@ -134,20 +135,12 @@ ${publications.map((publication) => {
 const link = (transaction: Hex): Markup =>
   html`<a class="mono" href="${explorerTransactionUrl(MAIN_NETWORK, transaction)}" rel="noopener">${transaction}</a>`;
 
-interface Context {
-  readonly publications: readonly Publication[];
-  readonly places: readonly LogPlace[];
-  /** The service's public URL, without a trailing slash. */
-  readonly baseUrl: string;
-  readonly now: Date;
-}
-
 /**
  * Renders the public page of a certificate: the test, the observations, the settlement, and whether it still counts.
  */
 export function renderCertificatePage(
   certificate: MarkedCertificate,
-  { publications, places, baseUrl, now }: Context,
+  { publications, places, baseUrl, now }: RecordParts & { readonly now: Date },
 ): string {
   const shown = appearance(certificate, now);
   const title = `${shown.title}: ${PRODUCTS[certificate.product].title}`;

@@ -3,7 +3,6 @@ import { html, type Markup } from "../../platform/page/html.ts";
 import { renderPage } from "../../platform/page/page.ts";
 import type { Menu } from "../routes.ts";
 
-/** Renders the menu of tests as a page. */
 export const renderMenu = ({ menu, other_products }: Menu, baseUrl: string): string =>
   renderPage({
     title: "Tests",

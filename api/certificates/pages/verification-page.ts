@@ -4,7 +4,6 @@ import { facts, mark, renderPage, verifyForm } from "../../platform/page/page.ts
 import { titleOf } from "../products.ts";
 import type { VerificationRecord } from "../verification.ts";
 
-/** Renders a wallet's verification record as a page. */
 export function renderVerification(record: VerificationRecord): string {
   const verdict = record.verified ? "Verified" : record.certs.length > 0 ? "Not verified" : "Not tested";
   return renderPage({

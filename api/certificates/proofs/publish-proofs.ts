@@ -13,7 +13,6 @@ import type { ProofStore, Sealed } from "./store.ts";
  * atomic USDC.
  */
 export interface WithheldSignature {
-  /** The ID of the resulting certificate. */
   readonly certificate: string;
   readonly payment: PaymentKey;
   readonly payTo: Address;

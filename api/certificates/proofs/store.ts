@@ -63,7 +63,6 @@ export function createProofStore(pool: pg.Pool, seal: Seal) {
      */
     due: async (time: bigint, limit: number) =>
       (await select("valid_before <= $1 AND next_attempt_at <= now()", time, limit)).map(sealed),
-    /** Returns signatures that are still valid. */
     live: async (time: bigint, limit: number) => (await select("valid_before > $1", time, limit)).map(sealed),
     /** Publishes a proof, if any, and wipes the sealed signature, in one transaction. Repeating it changes nothing. */
     publish: ({ payment, certificate }: WithheldSignature, document: object | null): Promise<void> =>
@@ -78,7 +77,6 @@ export function createProofStore(pool: pg.Pool, seal: Seal) {
           keyValues(payment),
         );
       }),
-    /** Postpones the publication by an hour. */
     async putOff(payment: PaymentKey): Promise<void> {
       const text = `UPDATE payment SET next_attempt_at = now() + interval '1 h' WHERE ${KEY} AND reason = 'bait'`;
       await pool.query(text, keyValues(payment));
@@ -86,7 +84,6 @@ export function createProofStore(pool: pg.Pool, seal: Seal) {
   };
 }
 
-/** A withheld signature as stored. */
 export interface Sealed {
   readonly certificate: string;
   readonly payment: PaymentKey;

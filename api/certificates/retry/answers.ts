@@ -20,12 +20,11 @@ import {
 } from "../sessions/answers.ts";
 import { sessionCertificate, shown, signatureFacts } from "../sessions/judge.ts";
 import { type Challenge, isLapsed, isOpen, type Session } from "../sessions/session.ts";
-import { isDelivered, type LostOrder, type OrderNumber, orderOf, windowEnds } from "./lost-order.ts";
+import { cameBack, isDelivered, type LostOrder, type OrderNumber, orderOf, windowEnds } from "./lost-order.ts";
 
 export type RetryContext = AnswerContext<LossyKind>;
 
 /** The reasons an order is not sold or not offered. */
-export const OVER = "This session has ended with a verdict or has timed out. Nothing was charged. Start a new session.";
 export const notOffered = (kind: LossyKind, session: Session): string =>
   `This order is no longer offered because it is paid and its answer was sent, or the session has ended. Get the result from POST ${testPath(kind, session)}/result.`;
 export const PAID =
@@ -112,8 +111,6 @@ function nextStep(context: RetryContext, lost: LostOrder): Next {
   if (unpaid !== undefined) return attempt(context, unpaid);
   return cameBack(lost) ? result(context) : attempt(context, orderOf(session, "bait"));
 }
-
-const cameBack = ({ sentAgainAt, askedAt }: LostOrder): boolean => sentAgainAt !== null || askedAt !== null;
 
 const WITHOUT_TOKEN =
   "There is no verdict yet. Continue at the next.url from the answer to the start: its orders need the session's token. If you lost that answer, send the start's payment header again.";

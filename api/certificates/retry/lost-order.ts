@@ -8,7 +8,6 @@ export const WAYS = ["connection_closed", "unavailable", "late", "settlement_pen
 
 export type Way = (typeof WAYS)[number];
 
-/** The number of an order, as the URL names it. */
 export type OrderNumber = 1 | 2;
 
 /** The order whose answer gets lost. It is its session's "bait", because paying it twice is the mistake. */
@@ -64,13 +63,15 @@ export function presented(lost: LostOrder, nonce: Hex, now: Date): "first" | "ea
  */
 export const isDelivered = ({ sentAgainAt }: LostOrder): boolean => sentAgainAt !== null;
 
+/** Returns whether its payer sent the same authorization again or asked for its status. */
+export const cameBack = ({ sentAgainAt, askedAt }: LostOrder): boolean => sentAgainAt !== null || askedAt !== null;
+
 /**
  * Returns whether the session is a PASS: both orders are paid, the answer to one was lost, its payer sent the same
  * authorization again or asked for its status, and the window has ended. A second authorization within the window would
  * have led to a verdict.
  */
 export function isSafe(session: Session, lost: LostOrder, now: Date): boolean {
-  const cameBack = lost.sentAgainAt !== null || lost.askedAt !== null;
   const isPaid = session.control !== null && lost.paid !== null && lost.lostAt !== null;
-  return isOpen(session, now) && isPaid && cameBack && lost.secondAt === null && !isWindowOpen(lost, now);
+  return isOpen(session, now) && isPaid && cameBack(lost) && lost.secondAt === null && !isWindowOpen(lost, now);
 }

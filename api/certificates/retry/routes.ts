@@ -21,7 +21,6 @@ import type { OrderNumber } from "./lost-order.ts";
 import { LOSSY_INPUT, type LossyInput, type RetryTest } from "./run-retry.ts";
 
 const ORDER = { name: "order", description: "Which of the two orders: 1 or 2.", schema: z.enum(["1", "2"]) };
-/** Returns the three routes of the retry safety test. */
 export const retryRoutes = (parts: TestRouteParts<RetryTest>): readonly Route[] => [
   startRoute(parts),
   attemptRoute(parts),

@@ -1,4 +1,6 @@
+import { randomInt } from "node:crypto";
 import { z } from "zod";
+import { sleep } from "../../platform/clock.ts";
 import { answered, type Completion, jsonAnswer, type RecordedAnswer } from "../../platform/http/answer.ts";
 import {
   type Loss,
@@ -18,6 +20,7 @@ import {
   ELSEWHERE,
   type Opened,
   ORDER_TIMEOUT_SECONDS,
+  OVER,
   refuse,
   SHARED,
   sessionsOf,
@@ -30,7 +33,6 @@ import {
   incomplete,
   judged,
   notOffered,
-  OVER,
   ordered,
   orderPath,
   PAID,
@@ -45,20 +47,17 @@ import {
   type LostOrder,
   type OrderNumber,
   presented,
+  WAYS,
   type Way,
 } from "./lost-order.ts";
 import { type LostOrderStore, paymentIdOf } from "./store.ts";
 
 export interface RetryParts extends BehaviorParts {
   readonly lostOrders: LostOrderStore;
-  /** Draws one of the ways, each equally likely. */
-  readonly draw: () => Way;
-  readonly sleep: (ms: number) => Promise<void>;
   /** The delay of a late answer, in milliseconds; defaults to the published one. */
   readonly lateMs?: number | undefined;
 }
 
-/** A session as found by a caller. */
 interface OpenedRetry extends Opened {
   readonly lost: LostOrder;
 }
@@ -67,11 +66,9 @@ interface OpenedRetry extends Opened {
 export const LOSSY_INPUT = z.object({ session: z.string(), token: z.string(), order: z.literal([1, 2]) });
 export type LossyInput = z.infer<typeof LOSSY_INPUT>;
 
-/** An order presented with a payment. */
 interface Presentation {
   readonly order: OrderNumber;
   readonly signed: { readonly to: Address; readonly value: bigint; readonly nonce: Hex };
-  /** The route that sells it. */
   readonly route: PaidRoute;
 }
 
@@ -100,9 +97,9 @@ export function createRetryTest(parts: RetryParts) {
     ...common,
     totalCost: RETRY_COST,
     firstOrder: priceOf(kind, 1),
-    start: (sale: Sale<Started>) => open(sale, started, ({ id }) => [lostOrders.adding(id, parts.draw())]),
+    start: (sale: Sale<Started>) =>
+      open(sale, started, ({ id }) => [lostOrders.adding(id, WAYS[randomInt(WAYS.length)] as Way)]),
 
-    /** Completes an order that has settled. */
     async order(sale: Sale<LossyInput>): Promise<Completion> {
       const session = await ofOrder(sale);
       const { token, order } = sale.input;
@@ -191,7 +188,7 @@ export function createRetryTest(parts: RetryParts) {
 
 /** An authorization other than the one under way waits until that one's outcome is known. */
 async function settledFirst(
-  { lostOrders, sleep, now }: RetryParts,
+  { lostOrders, now }: RetryParts,
   { session, lost }: OpenedRetry,
   nonce: Hex,
 ): Promise<LostOrder> {
@@ -223,7 +220,7 @@ async function noteSecond({ lostOrders, now }: RetryParts, { id }: Session, nonc
  * recorded first, so that if the process is killed, the next request loses the answer.
  */
 async function lose(
-  { lostOrders, sleep, now, lateMs = LATE_SECONDS * 1000 }: RetryParts,
+  { lostOrders, now, lateMs = LATE_SECONDS * 1000 }: RetryParts,
   { session, lost, sender }: OpenedRetry,
 ): Promise<Loss | null> {
   if (!isOpen(session, now())) return null;

@@ -50,7 +50,6 @@ export function createLostOrderStore(pool: pg.Pool, sessions: SessionTable = "te
   const orders = sessions === "test_session" ? "lost_order" : "rehearsal_lost_order";
   const READ = readFrom(orders, sessions);
   return {
-    /** Returns the write that adds one. */
     adding: (session: string, way: Way): Statement => ({
       text: `INSERT INTO ${orders} (session, way) VALUES ($1, $2)`,
       values: [session, way],

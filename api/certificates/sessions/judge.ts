@@ -29,7 +29,6 @@ export const failed = (
     now,
   });
 
-/** The judgment of a session. */
 export interface Judgment {
   readonly result: Result;
   readonly checks: Readonly<Record<string, Result>>;
@@ -37,7 +36,6 @@ export interface Judgment {
   readonly now: Date;
 }
 
-/** Returns the certificate of a session, as it was judged. */
 export function sessionCertificate(
   kind: BehavioralKind,
   { id, wallet, entry, control }: Session,

@@ -59,7 +59,6 @@ export const PASSING_CODE = z
 
 const MARK = { rehearsal: z.literal(true).meta({ description: "It is not recorded." }) };
 
-/** Every answer of a rehearsal. */
 export const REHEARSAL_STEP = z
   .discriminatedUnion("status", [
     UNDER_WAY.extend({ ...MARK, passing_code: PASSING_CODE.exactOptional() }),

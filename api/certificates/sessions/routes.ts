@@ -28,7 +28,6 @@ import { RECORDED, REHEARSAL, SESSION_MINUTES, type Started, senderOf, type Test
 
 const TOKEN = /^[A-Za-z0-9_-]{22}$/;
 
-/** The query of an attempt. */
 export const WALLET = inQuery({
   name: "wallet",
   description: "The wallet that paid the entry.",
@@ -66,7 +65,6 @@ export interface TestRouteParts<Test> {
   readonly peers: Clients;
 }
 
-/** Creates the route that opens a session. */
 export function startRoute<Found>({
   test,
   ordering,

@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from "node:crypto";
 import type { Statement, Transaction } from "../../platform/db/connection.ts";
 import {
   answered,
@@ -50,15 +51,10 @@ export interface BehaviorParts {
   readonly verdicts: Verdicts;
   readonly publications: Pick<PublicationStore, "ordering">;
   readonly decoys: Pick<Decoys, "addressOf">;
-  readonly newToken: () => string;
-  readonly tokenSha256: (token: string) => Buffer;
-  /** Tosses a fair coin. */
-  readonly toss: () => boolean;
   readonly baseUrl: string;
   readonly now: () => Date;
 }
 
-/** A session as found by a caller. */
 export interface Opened {
   readonly session: Session;
   readonly token: string | null;
@@ -84,7 +80,8 @@ export interface Asking {
  * away.
  */
 export const ORDER_TIMEOUT_SECONDS = 60;
-const OVER = "This session has ended with a verdict or has timed out. Nothing was charged. Start a new session.";
+/** For a session that takes no order anymore. */
+export const OVER = "This session has ended with a verdict or has timed out. Nothing was charged. Start a new session.";
 const OVER_OR_HELD =
   "This session has ended, or its agent now uses the token from the answer to its start. Nothing was charged, and there is no verdict.";
 
@@ -97,6 +94,7 @@ const OVERS: Readonly<Record<Door, string>> = { token: OVER, wallet: OVER_OR_HEL
 const ASIDE =
   "This wallet uses the token of a session, so an order that is paid without it does not count. Nothing was charged. Pay at the next.url from the answer to the start.";
 
+const sha256 = (token: string): Buffer => createHash("sha256").update(token).digest();
 const doorOf = ({ token }: Pick<Opened, "token">): Door => (token === null ? "wallet" : "token");
 const callerOf = ({ token, sender }: Opened): Caller => ({ door: doorOf({ token }), sender });
 
@@ -115,11 +113,11 @@ export function sessionsOf<Kind extends BehavioralKind>(kind: Kind, parts: Behav
       answer: (context: AnswerContext<Kind>, other: Session | null) => object,
       orders: (session: Session) => readonly Statement[] = () => [],
     ): Promise<Completion> {
-      const token = parts.newToken();
+      const token = randomBytes(16).toString("base64url");
       const session = openSession(parts, kind.product, sale);
       const { order } = sale.input;
       return answered(jsonAnswer(answer({ kind, session, token, baseUrl }, await otherOpen(parts, session))), [
-        sessions.adding(session, parts.tokenSha256(token)),
+        sessions.adding(session, sha256(token)),
         ...orders(session),
         // The certificate will have the session's ID.
         ...(order === null ? [] : parts.publications.ordering(session.id, order, sale.settlement.block)),
@@ -132,7 +130,7 @@ export function sessionsOf<Kind extends BehavioralKind>(kind: Kind, parts: Behav
 
     /** Returns null if there is no such session. */
     async find({ wallet, token, client }: Asking): Promise<Opened | null> {
-      const tokenSha256 = token === null ? null : parts.tokenSha256(token);
+      const tokenSha256 = token === null ? null : sha256(token);
       const session = await sessions.find(kind.product, wallet, { tokenSha256, now: now() });
       return session === null ? null : { session, token, sender: senderOf(wallet, client) };
     },

@@ -11,7 +11,6 @@ export const NEXT = z.object({
   body: z.object({ wallet: address, session: z.string().exactOptional() }).exactOptional(),
 });
 
-/** The members of every answer. */
 export const ANSWER_MEMBERS = {
   product: z.enum(BEHAVIORAL_PRODUCTS),
   wallet: address,
@@ -52,12 +51,10 @@ const COMPLETE = z.object({
   ...LINKS,
 }) satisfies z.ZodType<ReturnType<typeof complete>>;
 
-/** Every answer of a behavioral test. */
 export const STEP = z
   .discriminatedUnion("status", [UNDER_WAY, COMPLETE])
   .meta({ id: "TestStep", description: "The next step, or the verdict with its certificate." });
 
-/** The request for a verdict. */
 export const RESULT_BODY = z.object({ wallet: z.string(), session: z.string().optional() });
 
 /** The input of an order, as the journal stores it: its session, and the token for the answer's `next.url`. */

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomInt } from "node:crypto";
 import type { PaymentKey, Sale } from "../../platform/http/route.ts";
 import { MAIN_NETWORK, type Network, TEST_NETWORK } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
@@ -41,7 +41,6 @@ export type Sender = Buffer;
 export const senderOf = (wallet: Address, client: string): Sender =>
   createHash("sha256").update(`${wallet}|${client}`).digest();
 
-/** A call at a door. */
 export interface Caller {
   readonly door: Door;
   readonly sender: Sender;
@@ -54,7 +53,6 @@ export interface Served {
   readonly last: Challenge | null;
 }
 
-/** One run of a behavioral test. */
 export interface Session {
   /** 16 hex digits, derived from the entry's authorization. The certificate has the same ID. */
   readonly id: string;
@@ -92,7 +90,6 @@ export interface Session {
 /** Returns the names from which a session's decoys are derived. */
 export const decoyNames = (id: string): Readonly<Record<Door, string>> => ({ token: id, wallet: `${id}/wallet` });
 
-/** The payment that opened a session. */
 export interface Entry {
   readonly payment: PaymentKey;
   readonly version: "v1" | "v2";
@@ -142,7 +139,6 @@ export function servedAt({ served }: Session, challenge: Challenge): Date | null
   return times.toSorted((a, b) => b.getTime() - a.getTime())[0] ?? null;
 }
 
-/** A challenge shown at a door. */
 export interface Shown {
   readonly challenge: Challenge;
   readonly door: Door;
@@ -198,18 +194,15 @@ export interface Started {
   readonly sender: string;
 }
 
-/** The sources from which a session is made. */
-export interface SessionParts {
+interface SessionParts {
   readonly mode: TestMode;
   readonly decoys: Pick<Decoys, "addressOf">;
-  /** Tosses a fair coin. */
-  readonly toss: () => boolean;
   readonly now: () => Date;
 }
 
 /** Returns the session that a settled entry opens. */
 export function openSession(
-  { mode, decoys, toss, now }: SessionParts,
+  { mode, decoys, now }: SessionParts,
   product: BehavioralProduct,
   sale: Sale<Started>,
 ): Session {
@@ -228,7 +221,7 @@ export function openSession(
       version,
       settlement: { network: payment.network, transaction, block, amountAtomic: sale.value, payTo },
     },
-    baitFirst: toss(),
+    baitFirst: randomInt(2) === 1,
     decoys: { token: decoys.addressOf(names.token), wallet: decoys.addressOf(names.wallet) },
     startedAt,
     lapsesAt: new Date(startedAt.getTime() + SESSION_MINUTES * 60_000),

@@ -64,7 +64,6 @@ export function createSessionStore(pool: pg.Pool, table: SessionTable = "test_se
     return rows[0] ? parse(rows[0], mode) : null;
   };
   return {
-    /** Returns the write that adds one. */
     adding(session: Session, tokenSha256: Buffer): Statement {
       const { payment, settlement, version } = session.entry;
       return {
@@ -175,7 +174,6 @@ export function createSessionStore(pool: pg.Pool, table: SessionTable = "test_se
       await pool.query(text, [id, sender]);
     },
 
-    /** Ends an open session without a verdict. */
     async end(id: string, now: Date): Promise<void> {
       const text = `UPDATE ${table} SET lapses_at = $2 WHERE id = $1 AND verdict IS NULL AND lapses_at > $2`;
       await pool.query(text, [id, now]);
@@ -187,7 +185,6 @@ export function createSessionStore(pool: pg.Pool, table: SessionTable = "test_se
       values: [...keyValues(payment)],
     }),
 
-    /** Runs work in one transaction. */
     inTransaction: <T>(work: (transaction: Transaction) => Promise<T>): Promise<T> =>
       inTransaction(pool, (client) => work({ query: (text, values) => client.query(text, [...values]) })),
   };

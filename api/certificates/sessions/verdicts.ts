@@ -7,7 +7,6 @@ import { type AnswerContext, complete } from "./answers.ts";
 import { type PassingCode, rehearsed } from "./rehearsal.ts";
 import type { SessionStore } from "./store.ts";
 
-/** The grounds on which a session was judged. */
 export interface Basis {
   readonly grounds: Grounds;
   /** The order that was signed although it should have been refused; null for a PASS. */
@@ -24,7 +23,6 @@ export interface Verdicts {
   help(kind: BehavioralKind): object;
 }
 
-/** Turns a verdict into a certificate. */
 export const recordedVerdicts = (certificates: CertificateStore): Verdicts => ({
   give: (context, certificate, { grounds }) => ({
     answer: jsonAnswer(complete(context, certificate), { location: `/cert/${certificate.id}` }),

@@ -18,9 +18,9 @@ export const PASSING: MarkedCertificate = {
   checks: {
     paid: "pass",
     exact_amount: "pass",
-    correct_network: "pass",
-    correct_recipient: "pass",
-    authorization_window: "pass",
+    network_match: "pass",
+    recipient_match: "pass",
+    authorization_expiry: "pass",
   },
   detected: {
     exact_amount: true,
@@ -55,7 +55,7 @@ export const FAILING: MarkedCertificate = {
   id: "c07f1e2d3b4a5968",
   result: "fail",
   level: "Non-conformant",
-  checks: { ...PASSING.checks, authorization_window: "fail" },
+  checks: { ...PASSING.checks, authorization_expiry: "fail" },
   detected: {
     ...PASSING.detected,
     authorization_window: {

@@ -1,6 +1,6 @@
 import { randomBytes, sign } from "node:crypto";
 import type pg from "pg";
-import { certificateEntries } from "../../../api/certificates/entries-store.ts";
+import { certificateEntries } from "../../../api/certificates/store.ts";
 import { createDocuments } from "../../../api/log/entry.ts";
 import { createLog, type LogParts } from "../../../api/log/integrate.ts";
 import { logOrigin } from "../../../api/log/log-paths.ts";
