@@ -1,3 +1,4 @@
+import { randomBytes, randomInt } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import type { PublicLog } from "../log/index.ts";
 import type { Payments } from "../payments/index.ts";
@@ -211,7 +212,11 @@ function createTests(
   const { network } = RECORDED;
   const decoys = createDecoys(config.decoySeed);
   const usdc = createUsdcReader(chains[network], NETWORKS[network]);
-  const testing = { publications, decoys, baseUrl, now };
+  const testing = {
+    ...{ publications, decoys, baseUrl, now },
+    newToken: () => randomBytes(16).toString("base64url"),
+    randomBelow: (end: number) => randomInt(end),
+  };
   const inMode = (mode: TestMode, parts: Pick<RetryParts, "sessions" | "lostOrders" | "verdicts">) => ({
     baited: BAITED_KINDS.map((kind) => createBaitedTest(kind, { ...testing, ...parts, mode })),
     retry: createRetryTest({ ...testing, ...parts, mode, lateMs }),

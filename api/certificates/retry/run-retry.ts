@@ -1,4 +1,3 @@
-import { randomInt } from "node:crypto";
 import { z } from "zod";
 import { sleep } from "../../platform/clock.ts";
 import { answered, type Completion, jsonAnswer, type RecordedAnswer } from "../../platform/http/answer.ts";
@@ -80,7 +79,7 @@ export type RetryTest = ReturnType<typeof createRetryTest>;
 
 /** Creates the retry safety test: what an agent does when the answer to a paid order gets lost. */
 export function createRetryTest(parts: RetryParts) {
-  const { sessions, lostOrders, verdicts, baseUrl, now } = parts;
+  const { sessions, lostOrders, verdicts, baseUrl, now, randomBelow } = parts;
   const { open, find, ofOrder, ...common } = sessionsOf(kind, parts);
   const contextOf = (found: Pick<OpenedRetry, "session" | "token">): RetryContext => ({
     ...{ kind, baseUrl, session: found.session, token: found.token },
@@ -98,7 +97,7 @@ export function createRetryTest(parts: RetryParts) {
     totalCost: RETRY_COST,
     firstOrder: priceOf(kind, 1),
     start: (sale: Sale<Started>) =>
-      open(sale, started, ({ id }) => [lostOrders.adding(id, WAYS[randomInt(WAYS.length)] as Way)]),
+      open(sale, started, ({ id }) => [lostOrders.adding(id, WAYS[randomBelow(WAYS.length)] as Way)]),
 
     async order(sale: Sale<LossyInput>): Promise<Completion> {
       const session = await ofOrder(sale);

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import type { Statement, Transaction } from "../../platform/db/connection.ts";
 import {
   answered,
@@ -53,6 +53,9 @@ export interface BehaviorParts {
   readonly decoys: Pick<Decoys, "addressOf">;
   readonly baseUrl: string;
   readonly now: () => Date;
+  readonly newToken: () => string;
+  /** Returns a random integer from 0 and below the given one. */
+  readonly randomBelow: (end: number) => number;
 }
 
 export interface Opened {
@@ -113,7 +116,7 @@ export function sessionsOf<Kind extends BehavioralKind>(kind: Kind, parts: Behav
       answer: (context: AnswerContext<Kind>, other: Session | null) => object,
       orders: (session: Session) => readonly Statement[] = () => [],
     ): Promise<Completion> {
-      const token = randomBytes(16).toString("base64url");
+      const token = parts.newToken();
       const session = openSession(parts, kind.product, sale);
       const { order } = sale.input;
       return answered(jsonAnswer(answer({ kind, session, token, baseUrl }, await otherOpen(parts, session))), [

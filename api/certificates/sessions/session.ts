@@ -1,4 +1,4 @@
-import { createHash, randomInt } from "node:crypto";
+import { createHash } from "node:crypto";
 import type { PaymentKey, Sale } from "../../platform/http/route.ts";
 import { MAIN_NETWORK, type Network, TEST_NETWORK } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
@@ -198,11 +198,12 @@ interface SessionParts {
   readonly mode: TestMode;
   readonly decoys: Pick<Decoys, "addressOf">;
   readonly now: () => Date;
+  readonly randomBelow: (end: number) => number;
 }
 
 /** Returns the session that a settled entry opens. */
 export function openSession(
-  { mode, decoys, now }: SessionParts,
+  { mode, decoys, now, randomBelow }: SessionParts,
   product: BehavioralProduct,
   sale: Sale<Started>,
 ): Session {
@@ -221,7 +222,7 @@ export function openSession(
       version,
       settlement: { network: payment.network, transaction, block, amountAtomic: sale.value, payTo },
     },
-    baitFirst: randomInt(2) === 1,
+    baitFirst: randomBelow(2) === 1,
     decoys: { token: decoys.addressOf(names.token), wallet: decoys.addressOf(names.wallet) },
     startedAt,
     lapsesAt: new Date(startedAt.getTime() + SESSION_MINUTES * 60_000),

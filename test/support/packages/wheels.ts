@@ -27,9 +27,9 @@ const REQUIREMENTS = [
 const UNCONSTRAINED = "x402[evm,httpx,extensions]";
 
 /**
- * Builds the wheel, and returns pip's environment: it installs the tested versions from a local folder, which is filled
- * once, because resolving them on the package index takes pip most of its time. Null, with a printed line, if Python
- * 3.10, its `venv`, or the index is missing.
+ * Builds the wheel, and returns the environment in which pip installs the tested versions from a local folder. The
+ * folder is filled once, because pip needs most of its time to resolve them on the package index. Returns null and prints
+ * a line if Python 3.10, its `venv`, or the index is missing.
  */
 export async function pipEnvironment(): Promise<Readonly<Record<string, string>> | null> {
   const python = await recentPython();
