@@ -79,7 +79,7 @@ export interface Recent<Value> {
 }
 
 export function createRecent<Value>(keptMs: number): Recent<Value> {
-  const asked = new LRUCache<string, Promise<Value>>({ max: REMEMBERED, ttl: keptMs });
+  const asked = new LRUCache<string, Promise<Value>>({ max: REMEMBERED, ttl: keptMs, ttlResolution: 0 });
   const known = (question: string) => asked.get(question) ?? null;
   const recent = (question: string, ask: () => Promise<Value>): Promise<Value> => {
     const before = known(question);
