@@ -49,8 +49,8 @@ export default defineConfig({
           ...ON_THE_STACK,
         },
       },
-      { test: { name: "slow", include: [SLOW], exclude: ["test/journeys/base-like/**"], ...ON_THE_STACK } },
-      { test: { name: "base", include: ["test/journeys/base-like/**/*.test.ts", ...ALSO_LIKE_BASE], ...ON_THE_STACK } },
+      { test: { name: "slow", include: [SLOW], exclude: ["test/base-like/**"], ...ON_THE_STACK } },
+      { test: { name: "base", include: ["test/base-like/**/*.slow.test.ts", ...ALSO_LIKE_BASE], ...ON_THE_STACK } },
     ],
     // Hundreds of databases are removed by then.
     teardownTimeout: 60_000,

@@ -1,15 +1,15 @@
 import { parseAbi } from "viem";
 import { expect, test, vi } from "vitest";
-import { STATEMENT_PRICE } from "../../../api/settlement-status/statement-request.ts";
-import { startChainLikeBase } from "../../support/base-like/base-like.ts";
-import { HALT_MINUTES } from "../../support/base-like/profiles.ts";
-import { eventually } from "../../support/eventually.ts";
-import { forFile } from "../../support/for-file.ts";
-import { expectProblem } from "../../support/payments/expectations.ts";
-import { broadcast, chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
-import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
-import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
-import { type ApiProcess, startApiStageOn } from "../../support/service/api-process.ts";
+import { STATEMENT_PRICE } from "../../api/settlement-status/statement-request.ts";
+import { startChainLikeBase } from "../support/base-like/base-like.ts";
+import { HALT_MINUTES } from "../support/base-like/profiles.ts";
+import { eventually } from "../support/eventually.ts";
+import { forFile } from "../support/for-file.ts";
+import { expectProblem } from "../support/payments/expectations.ts";
+import { broadcast, chargedOnce, nothingCharged } from "../support/payments/on-chain.ts";
+import { type Answer, post, send, v2 } from "../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment, unixNow } from "../support/payments/signing.ts";
+import { type ApiProcess, startApiStageOn } from "../support/service/api-process.ts";
 
 // A process uses the real clock, so this chain starts two hours in the past and never gets ahead of it.
 

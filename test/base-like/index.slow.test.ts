@@ -2,20 +2,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { type Address, createPublicClient, encodeFunctionData, type Hex, http, parseGwei, toHex } from "viem";
 import { expect, test, vi } from "vitest";
-import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
-import { createActivityIndex } from "../../../api/platform/index/activity.ts";
-import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
-import { fetchInto } from "../../indexer/fetched.ts";
-import { createActor, SERVICE, WALLETS } from "../../indexer/history.ts";
-import { startPreload } from "../../indexer/preloaded.ts";
-import { readFacts } from "../../indexer/recount.ts";
-import { readTables, recountTables } from "../../indexer/score-recount.ts";
-import { startBaseLike } from "../../support/base-like/base-like.ts";
-import { FREE_PLAN } from "../../support/base-like/profiles.ts";
-import { folderForFile, forFile } from "../../support/for-file.ts";
-import { launchIndexerOf } from "../../support/indexer/launched.ts";
-import { freshDatabase } from "../../support/service/database.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { MULTICALL3 } from "../../api/platform/chain/read-at-block.ts";
+import { createActivityIndex } from "../../api/platform/index/activity.ts";
+import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
+import { fetchInto } from "../indexer/fetched.ts";
+import { createActor, SERVICE, WALLETS } from "../indexer/history.ts";
+import { startPreload } from "../indexer/preloaded.ts";
+import { readFacts } from "../indexer/recount.ts";
+import { readTables, recountTables } from "../indexer/score-recount.ts";
+import { startBaseLike } from "../support/base-like/base-like.ts";
+import { FREE_PLAN } from "../support/base-like/profiles.ts";
+import { folderForFile, forFile } from "../support/for-file.ts";
+import { launchIndexerOf } from "../support/indexer/launched.ts";
+import { freshDatabase } from "../support/service/database.ts";
+import { waitUntil } from "../support/wait-until.ts";
 
 // Two indexes follow a chain like Base through a provider whose nodes lag and reject wide ranges. One reads every
 // block, and the other takes over fetched and preloaded data.

@@ -1,12 +1,12 @@
 import { request } from "undici";
 import { expect, test } from "vitest";
-import { verifyDocument } from "../../../packages/verifier/src/index.ts";
-import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
-import { startTestChain } from "../../support/chain/chain.ts";
-import { forFile } from "../../support/for-file.ts";
-import { post, send, v2 } from "../../support/payments/requests.ts";
-import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { startService } from "../../support/service/service.ts";
+import { verifyDocument } from "../../packages/verifier/src/index.ts";
+import { parseKeySet } from "../../packages/verifier/src/key-set.ts";
+import { startTestChain } from "../support/chain/chain.ts";
+import { forFile } from "../support/for-file.ts";
+import { post, send, v2 } from "../support/payments/requests.ts";
+import { newPayer, signPayment } from "../support/payments/signing.ts";
+import { startService } from "../support/service/service.ts";
 
 // docs/drills.md, "A domain that changes".
 

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type LocalAccount, parseEventLogs } from "viem";
 import { beforeEach, expect, test, vi } from "vitest";
-import { escrowAbi } from "../../../contracts/abi.ts";
-import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { startBaseLike } from "../../support/base-like/base-like.ts";
-import { BASE, HALT_MINUTES } from "../../support/base-like/profiles.ts";
-import { reorganize } from "../../support/chain/blocks.ts";
+import { escrowAbi } from "../../contracts/abi.ts";
+import { withClient } from "../../scripts/embedded/postgres.ts";
+import { startBaseLike } from "../support/base-like/base-like.ts";
+import { BASE, HALT_MINUTES } from "../support/base-like/profiles.ts";
+import { reorganize } from "../support/chain/blocks.ts";
 import {
   deployEscrow,
   END_TURNS,
@@ -17,16 +17,16 @@ import {
   PATIENT,
   requestedOutcomes,
   statusOf,
-} from "../../support/escrow/contract.ts";
-import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
-import { signFor } from "../../support/escrow/sale.ts";
-import { eventually } from "../../support/eventually.ts";
-import { forFile } from "../../support/for-file.ts";
-import { launchIndexerOf } from "../../support/indexer/launched.ts";
-import { post } from "../../support/payments/requests.ts";
-import { newPayer } from "../../support/payments/signing.ts";
-import { age, binary } from "../../support/service/database.ts";
-import { startService } from "../../support/service/service.ts";
+} from "../support/escrow/contract.ts";
+import { deliver, EMPTY, GOOD } from "../support/escrow/delivery.ts";
+import { signFor } from "../support/escrow/sale.ts";
+import { eventually } from "../support/eventually.ts";
+import { forFile } from "../support/for-file.ts";
+import { launchIndexerOf } from "../support/indexer/launched.ts";
+import { post } from "../support/payments/requests.ts";
+import { newPayer } from "../support/payments/signing.ts";
+import { age, binary } from "../support/service/database.ts";
+import { startService } from "../support/service/service.ts";
 
 // Holds on a chain like Base, with finality after 15 minutes and halts longer than a hold's 30 minutes.
 

@@ -1,15 +1,15 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { signingKey } from "../../../api/platform/signing/keys.ts";
-import { verifyDocument } from "../../../packages/verifier/src/index.ts";
-import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
-import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { startHoldingNode } from "../../support/chain/nodes.ts";
-import { forFile } from "../../support/for-file.ts";
-import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
-import { post, send, v2 } from "../../support/payments/requests.ts";
-import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
-import { startApiStage } from "../../support/service/api-process.ts";
+import { signingKey } from "../../api/platform/signing/keys.ts";
+import { verifyDocument } from "../../packages/verifier/src/index.ts";
+import { parseKeySet } from "../../packages/verifier/src/key-set.ts";
+import { withClient } from "../../scripts/embedded/postgres.ts";
+import { startHoldingNode } from "../support/chain/nodes.ts";
+import { forFile } from "../support/for-file.ts";
+import { chargedOnce, nothingCharged } from "../support/payments/on-chain.ts";
+import { post, send, v2 } from "../support/payments/requests.ts";
+import { newPayer, signPayment, unixNow } from "../support/payments/signing.ts";
+import { startApiStage } from "../support/service/api-process.ts";
 
 // docs/drills.md, "Rotation of every key".
 

@@ -1,17 +1,17 @@
 import { afterEach, expect, test } from "vitest";
-import { openProvider } from "../../../api/platform/chain/provider.ts";
-import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
-import { connect } from "../../../api/platform/db/connection.ts";
-import { createInflowReader } from "../../../api/score/lookup/chain.ts";
-import { funderAt, type KnownBlock, NO_INFLOWS, type Progress } from "../../../api/score/lookup/inflows.ts";
-import { createMarkStore } from "../../../api/score/lookup/store.ts";
+import { openProvider } from "../../api/platform/chain/provider.ts";
+import { MULTICALL3 } from "../../api/platform/chain/read-at-block.ts";
+import { connect } from "../../api/platform/db/connection.ts";
+import { createInflowReader } from "../../api/score/lookup/chain.ts";
+import { funderAt, type KnownBlock, NO_INFLOWS, type Progress } from "../../api/score/lookup/inflows.ts";
+import { createMarkStore } from "../../api/score/lookup/store.ts";
 
-import { createActor, SERVICE, WALLETS } from "../../indexer/history.ts";
-import { startBaseLike } from "../../support/base-like/base-like.ts";
-import { BASE, FREE_PLAN } from "../../support/base-like/profiles.ts";
-import { type Fault, logsUpTo, refuse, replyTo, sometimes } from "../../support/chain/rpc.ts";
-import { forFile } from "../../support/for-file.ts";
-import { freshDatabase } from "../../support/service/database.ts";
+import { createActor, SERVICE, WALLETS } from "../indexer/history.ts";
+import { startBaseLike } from "../support/base-like/base-like.ts";
+import { BASE, FREE_PLAN } from "../support/base-like/profiles.ts";
+import { type Fault, logsUpTo, refuse, replyTo, sometimes } from "../support/chain/rpc.ts";
+import { forFile } from "../support/for-file.ts";
+import { freshDatabase } from "../support/service/database.ts";
 
 // The senders of transfers to a wallet, read through a provider with limits, lagging nodes, rejections, and failures.
 

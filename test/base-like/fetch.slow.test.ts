@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
-import { coverageOf } from "../../../indexer/history/coverage.ts";
-import { type FetchedRow, fetchInto, filesIn, readRows, startFetch } from "../../indexer/fetched.ts";
-import { createActor } from "../../indexer/history.ts";
-import { startBaseLike } from "../../support/base-like/base-like.ts";
-import { BASE, FREE_PLAN } from "../../support/base-like/profiles.ts";
-import { type Fault, logsUpTo, refuse, replyTo, sometimes } from "../../support/chain/rpc.ts";
-import { folderForFile, forFile } from "../../support/for-file.ts";
+import { MULTICALL3 } from "../../api/platform/chain/read-at-block.ts";
+import { coverageOf } from "../../indexer/history/coverage.ts";
+import { type FetchedRow, fetchInto, filesIn, readRows, startFetch } from "../indexer/fetched.ts";
+import { createActor } from "../indexer/history.ts";
+import { startBaseLike } from "../support/base-like/base-like.ts";
+import { BASE, FREE_PLAN } from "../support/base-like/profiles.ts";
+import { type Fault, logsUpTo, refuse, replyTo, sometimes } from "../support/chain/rpc.ts";
+import { folderForFile, forFile } from "../support/for-file.ts";
 
 // Real payments, fetched through a provider with limits, lagging nodes, rejections, and failures.
 

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { eachNetwork } from "../../../api/platform/networks.ts";
-import { startTestChain } from "../../support/chain/chain.ts";
-import { startFaultyNode } from "../../support/chain/nodes.ts";
-import { forFile } from "../../support/for-file.ts";
-import { chargedOnce } from "../../support/payments/on-chain.ts";
-import { post, send, v2 } from "../../support/payments/requests.ts";
-import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { age, connectOwner } from "../../support/service/database.ts";
-import { startService } from "../../support/service/service.ts";
+import { eachNetwork } from "../../api/platform/networks.ts";
+import { startTestChain } from "../support/chain/chain.ts";
+import { startFaultyNode } from "../support/chain/nodes.ts";
+import { forFile } from "../support/for-file.ts";
+import { chargedOnce } from "../support/payments/on-chain.ts";
+import { post, send, v2 } from "../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../support/payments/signing.ts";
+import { age, connectOwner } from "../support/service/database.ts";
+import { startService } from "../support/service/service.ts";
 
 // docs/drills.md, "Six hours without `finalized`".
 

@@ -1,28 +1,21 @@
 import pg from "pg";
 import type { Address } from "viem";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { createEscrowIndex } from "../../../api/escrow/index-store.ts";
-import { createActivityIndex } from "../../../api/platform/index/activity.ts";
-import { SCOPES, type Scope } from "../../../indexer/ledger.ts";
-import {
-  createEscrowActor,
-  lower,
-  MERCHANTS,
-  planBlocks,
-  readEvents,
-  recountSums,
-} from "../../indexer/escrow-actor.ts";
-import { ESCROW_VIEWS, expectRecords, fundPayers } from "../../indexer/escrow-record.ts";
-import { createActor } from "../../indexer/history.ts";
-import { ageIndex, answerOf, pruneClosely } from "../../indexer/indexed.ts";
-import type { Own } from "../../indexer/recount.ts";
-import { type BaseLike, startBaseLike } from "../../support/base-like/base-like.ts";
-import { BASE, FREE_PLAN } from "../../support/base-like/profiles.ts";
-import { startFaultyNode } from "../../support/chain/nodes.ts";
-import { deployEscrow, FEE_RECIPIENT, type TestEscrow } from "../../support/escrow/contract.ts";
-import { type Launched, launchIndexer } from "../../support/indexer/launched.ts";
-import { freshDatabase } from "../../support/service/database.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { createEscrowIndex } from "../../api/escrow/index-store.ts";
+import { createActivityIndex } from "../../api/platform/index/activity.ts";
+import { SCOPES, type Scope } from "../../indexer/ledger.ts";
+import { createEscrowActor, lower, MERCHANTS, planBlocks, readEvents, recountSums } from "../indexer/escrow-actor.ts";
+import { ESCROW_VIEWS, expectRecords, fundPayers } from "../indexer/escrow-record.ts";
+import { createActor } from "../indexer/history.ts";
+import { ageIndex, answerOf, pruneClosely } from "../indexer/indexed.ts";
+import type { Own } from "../indexer/recount.ts";
+import { type BaseLike, startBaseLike } from "../support/base-like/base-like.ts";
+import { BASE, FREE_PLAN } from "../support/base-like/profiles.ts";
+import { startFaultyNode } from "../support/chain/nodes.ts";
+import { deployEscrow, FEE_RECIPIENT, type TestEscrow } from "../support/escrow/contract.ts";
+import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
+import { freshDatabase } from "../support/service/database.ts";
+import { waitUntil } from "../support/wait-until.ts";
 
 // Two indexes, one per scope, through a provider whose nodes lag and reject wide ranges.
 

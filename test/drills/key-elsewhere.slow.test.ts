@@ -1,12 +1,12 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { startTestChain } from "../../support/chain/chain.ts";
-import { forFile } from "../../support/for-file.ts";
-import { chargedOnce } from "../../support/payments/on-chain.ts";
-import { post, send, v2 } from "../../support/payments/requests.ts";
-import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/environment.ts";
-import { ALONE, RELAYER, startService } from "../../support/service/service.ts";
+import { startTestChain } from "../support/chain/chain.ts";
+import { forFile } from "../support/for-file.ts";
+import { chargedOnce } from "../support/payments/on-chain.ts";
+import { post, send, v2 } from "../support/payments/requests.ts";
+import { newPayer, signPayment, unixNow } from "../support/payments/signing.ts";
+import { PAY_TO } from "../support/service/environment.ts";
+import { ALONE, RELAYER, startService } from "../support/service/service.ts";
 
 // docs/drills.md, "The sender's key used elsewhere".
 

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { startHoldingNode } from "../../support/chain/nodes.ts";
-import { forFile } from "../../support/for-file.ts";
-import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
-import { post, v2 } from "../../support/payments/requests.ts";
-import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { startApiStage } from "../../support/service/api-process.ts";
-import { clockOffBy } from "../../support/service/clock.ts";
+import { startHoldingNode } from "../support/chain/nodes.ts";
+import { forFile } from "../support/for-file.ts";
+import { chargedOnce, nothingCharged } from "../support/payments/on-chain.ts";
+import { post, v2 } from "../support/payments/requests.ts";
+import { newPayer, signPayment } from "../support/payments/signing.ts";
+import { startApiStage } from "../support/service/api-process.ts";
+import { clockOffBy } from "../support/service/clock.ts";
 
 // docs/drills.md, "A clock that is off".
 

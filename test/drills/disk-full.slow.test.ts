@@ -3,16 +3,16 @@ import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, writeSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import { freePort } from "../../../scripts/embedded/ports.ts";
-import { grantRoles, type Postgres, startPostgres, withClient } from "../../../scripts/embedded/postgres.ts";
-import { migrate } from "../../../scripts/migrate.ts";
-import { startTestChain } from "../../support/chain/chain.ts";
-import { forFile } from "../../support/for-file.ts";
-import { chargedOnce } from "../../support/payments/on-chain.ts";
-import { post, send, v2 } from "../../support/payments/requests.ts";
-import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
-import { type ApiProcess, fundRelayer, startApiProcess } from "../../support/service/api-process.ts";
-import { clockOffBy } from "../../support/service/clock.ts";
+import { freePort } from "../../scripts/embedded/ports.ts";
+import { grantRoles, type Postgres, startPostgres, withClient } from "../../scripts/embedded/postgres.ts";
+import { migrate } from "../../scripts/migrate.ts";
+import { startTestChain } from "../support/chain/chain.ts";
+import { forFile } from "../support/for-file.ts";
+import { chargedOnce } from "../support/payments/on-chain.ts";
+import { post, send, v2 } from "../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment, unixNow } from "../support/payments/signing.ts";
+import { type ApiProcess, fundRelayer, startApiProcess } from "../support/service/api-process.ts";
+import { clockOffBy } from "../support/service/clock.ts";
 
 // docs/drills.md, "The disk is full". The file system is a small tmpfs, which only root may mount.
 

@@ -3,15 +3,15 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, stat
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { freePort } from "../../../scripts/embedded/ports.ts";
-import { grantRoles, type Postgres, startPostgres, withClient } from "../../../scripts/embedded/postgres.ts";
-import { migrate } from "../../../scripts/migrate.ts";
-import { startTestChain } from "../../support/chain/chain.ts";
-import { forFile } from "../../support/for-file.ts";
-import { chargedOnce } from "../../support/payments/on-chain.ts";
-import { post, v2 } from "../../support/payments/requests.ts";
-import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { type ApiProcess, fundRelayer, startApiProcess } from "../../support/service/api-process.ts";
+import { freePort } from "../../scripts/embedded/ports.ts";
+import { grantRoles, type Postgres, startPostgres, withClient } from "../../scripts/embedded/postgres.ts";
+import { migrate } from "../../scripts/migrate.ts";
+import { startTestChain } from "../support/chain/chain.ts";
+import { forFile } from "../support/for-file.ts";
+import { chargedOnce } from "../support/payments/on-chain.ts";
+import { post, v2 } from "../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../support/payments/signing.ts";
+import { type ApiProcess, fundRelayer, startApiProcess } from "../support/service/api-process.ts";
 
 // docs/drills.md, "Failover to a replica that lost the last commits".
 

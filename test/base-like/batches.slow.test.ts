@@ -1,15 +1,15 @@
 import { encodeFunctionData, type LocalAccount } from "viem";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
-import { BASE, type Profile } from "../../support/base-like/profiles.ts";
-import { type BaseStage, resultOf, startBaseStage } from "../../support/base-like/stage.ts";
-import { rawToUsdc } from "../../support/chain/blocks.ts";
-import { askNode } from "../../support/chain/rpc.ts";
-import { eventually } from "../../support/eventually.ts";
-import { expectPaymentRequired } from "../../support/payments/expectations.ts";
-import { nothingCharged, paymentsOnChain } from "../../support/payments/on-chain.ts";
-import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/environment.ts";
+import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
+import { BASE, type Profile } from "../support/base-like/profiles.ts";
+import { type BaseStage, resultOf, startBaseStage } from "../support/base-like/stage.ts";
+import { rawToUsdc } from "../support/chain/blocks.ts";
+import { askNode } from "../support/chain/rpc.ts";
+import { eventually } from "../support/eventually.ts";
+import { expectPaymentRequired } from "../support/payments/expectations.ts";
+import { nothingCharged, paymentsOnChain } from "../support/payments/on-chain.ts";
+import { newPayer, type Signed, signPayment } from "../support/payments/signing.ts";
+import { PAY_TO } from "../support/service/environment.ts";
 
 // Many concurrent payments through lagging nodes, which lag independently or all behind their receipts.
 

@@ -1,27 +1,27 @@
 import { parseAbi } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test, vi } from "vitest";
-import { createChain } from "../../../api/platform/chain/chain.ts";
-import { connect } from "../../../api/platform/db/connection.ts";
-import type { WebOrigin } from "../../../api/platform/web/target.ts";
-import { createFinalView } from "../../../api/sellers/chain.ts";
-import { createExamWatch } from "../../../api/sellers/exam-work-store.ts";
-import { watchPayments } from "../../../api/sellers/payment-end.ts";
-import { EXAM_PRICE } from "../../../api/sellers/products.ts";
-import { createPublishedExamReader } from "../../../api/sellers/published/store.ts";
-import { sellerVerification } from "../../../api/sellers/published/verification.ts";
-import { startBaseLike } from "../../support/base-like/base-like.ts";
-import { anotherTransaction, reorganize } from "../../support/chain/blocks.ts";
-import { eventually } from "../../support/eventually.ts";
-import { forFile } from "../../support/for-file.ts";
-import { broadcast } from "../../support/payments/on-chain.ts";
-import { post, send, v2 } from "../../support/payments/requests.ts";
-import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { EXAM_KEY, lineFor } from "../../support/sellers/buying.ts";
-import { holdPaid } from "../../support/sellers/samples.ts";
-import { openShop } from "../../support/sellers/shop.ts";
-import { connectOwner, freshDatabase } from "../../support/service/database.ts";
-import { startService } from "../../support/service/service.ts";
+import { createChain } from "../../api/platform/chain/chain.ts";
+import { connect } from "../../api/platform/db/connection.ts";
+import type { WebOrigin } from "../../api/platform/web/target.ts";
+import { createFinalView } from "../../api/sellers/chain.ts";
+import { createExamWatch } from "../../api/sellers/exam-work-store.ts";
+import { watchPayments } from "../../api/sellers/payment-end.ts";
+import { EXAM_PRICE } from "../../api/sellers/products.ts";
+import { createPublishedExamReader } from "../../api/sellers/published/store.ts";
+import { sellerVerification } from "../../api/sellers/published/verification.ts";
+import { startBaseLike } from "../support/base-like/base-like.ts";
+import { anotherTransaction, reorganize } from "../support/chain/blocks.ts";
+import { eventually } from "../support/eventually.ts";
+import { forFile } from "../support/for-file.ts";
+import { broadcast } from "../support/payments/on-chain.ts";
+import { post, send, v2 } from "../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../support/payments/signing.ts";
+import { EXAM_KEY, lineFor } from "../support/sellers/buying.ts";
+import { holdPaid } from "../support/sellers/samples.ts";
+import { openShop } from "../support/sellers/shop.ts";
+import { connectOwner, freshDatabase } from "../support/service/database.ts";
+import { startService } from "../support/service/service.ts";
 
 // The effect of a reorganization that removes a payment, on an exam and on a seller's certificate.
 

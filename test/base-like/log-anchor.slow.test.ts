@@ -1,23 +1,23 @@
 import { parseEventLogs, toHex } from "viem";
 import { generatePrivateKey } from "viem/accounts";
 import { expect, test, vi } from "vitest";
-import { OUTCOMES } from "../../../api/escrow/index.ts";
-import { createLogAnchors } from "../../../api/log/anchor/chain.ts";
-import { createAnchoring } from "../../../api/log/anchor/make-anchors.ts";
-import { createAnchorStore } from "../../../api/log/anchor/store.ts";
-import { createAccount } from "../../../api/platform/chain/accounts.ts";
-import { createChain } from "../../../api/platform/chain/chain.ts";
-import { createSeal } from "../../../api/platform/db/seal.ts";
-import { SHARES } from "../../../api/platform/relayer/places.ts";
-import { createRelayer } from "../../../api/platform/relayer/relayer.ts";
-import { LOG_ANCHOR, logAnchorAbi } from "../../../contracts/log-anchor.ts";
-import { anvilClient } from "../../../scripts/embedded/anvil.ts";
-import { startBaseLike } from "../../support/base-like/base-like.ts";
-import { reorganize } from "../../support/chain/blocks.ts";
-import { artifactOf } from "../../support/chain/contracts.ts";
-import { eventually } from "../../support/eventually.ts";
-import { forFile } from "../../support/for-file.ts";
-import { logStage } from "../../support/log/stage.ts";
+import { OUTCOMES } from "../../api/escrow/index.ts";
+import { createLogAnchors } from "../../api/log/anchor/chain.ts";
+import { createAnchoring } from "../../api/log/anchor/make-anchors.ts";
+import { createAnchorStore } from "../../api/log/anchor/store.ts";
+import { createAccount } from "../../api/platform/chain/accounts.ts";
+import { createChain } from "../../api/platform/chain/chain.ts";
+import { createSeal } from "../../api/platform/db/seal.ts";
+import { SHARES } from "../../api/platform/relayer/places.ts";
+import { createRelayer } from "../../api/platform/relayer/relayer.ts";
+import { LOG_ANCHOR, logAnchorAbi } from "../../contracts/log-anchor.ts";
+import { anvilClient } from "../../scripts/embedded/anvil.ts";
+import { startBaseLike } from "../support/base-like/base-like.ts";
+import { reorganize } from "../support/chain/blocks.ts";
+import { artifactOf } from "../support/chain/contracts.ts";
+import { eventually } from "../support/eventually.ts";
+import { forFile } from "../support/for-file.ts";
+import { logStage } from "../support/log/stage.ts";
 
 // Anchors of the log through lagging nodes, a reorganization, and a halt.
 

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { startTestChain } from "../../support/chain/chain.ts";
-import { askNode, serveNode } from "../../support/chain/rpc.ts";
-import { forFile } from "../../support/for-file.ts";
-import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
-import { post, send, v2 } from "../../support/payments/requests.ts";
-import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { startService } from "../../support/service/service.ts";
+import { startTestChain } from "../support/chain/chain.ts";
+import { askNode, serveNode } from "../support/chain/rpc.ts";
+import { forFile } from "../support/for-file.ts";
+import { chargedOnce, nothingCharged } from "../support/payments/on-chain.ts";
+import { post, send, v2 } from "../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../support/payments/signing.ts";
+import { startService } from "../support/service/service.ts";
 
 // docs/drills.md, "A provider that bills out".
 

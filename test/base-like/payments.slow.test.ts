@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { HALT_MINUTES } from "../../support/base-like/profiles.ts";
-import { type BaseStage, expectBought, startBaseStage } from "../../support/base-like/stage.ts";
-import { eventually } from "../../support/eventually.ts";
-import { expectProblem } from "../../support/payments/expectations.ts";
-import { nothingCharged } from "../../support/payments/on-chain.ts";
-import { type Answer, send } from "../../support/payments/requests.ts";
-import type { Signed } from "../../support/payments/signing.ts";
+import { HALT_MINUTES } from "../support/base-like/profiles.ts";
+import { type BaseStage, expectBought, startBaseStage } from "../support/base-like/stage.ts";
+import { eventually } from "../support/eventually.ts";
+import { expectProblem } from "../support/payments/expectations.ts";
+import { nothingCharged } from "../support/payments/on-chain.ts";
+import { type Answer, send } from "../support/payments/requests.ts";
+import type { Signed } from "../support/payments/signing.ts";
 
 // A payer's view of Base: finality, halts, fees, and the transaction pool.
 
