@@ -182,8 +182,7 @@ function parseIssued(c: IssuedColumns): Certificate {
 }
 
 interface VerificationColumns
-  extends Pick<IssuedColumns, "product" | "test_version" | "result" | "level" | "issued_at" | "valid_until"> {
-  id: string | null;
+  extends Pick<IssuedColumns, "id" | "product" | "test_version" | "result" | "level" | "issued_at" | "valid_until"> {
   reversed_at: Date | null;
 }
 
@@ -192,8 +191,7 @@ const COLUMNS = "c.id, c.product, c.test_version, c.result, c.level, c.issued_at
 /** A payment is reversed at most once, but a certificate may depend on two. */
 const FROM = `certificate c LEFT JOIN settlement_mark m
   ON m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND m.chain = c.chain AND m.asset = c.asset AND m.kind = 'reversed'`;
-const newest = (wallet: string) =>
-  `SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = ${wallet} ORDER BY c.issued_at DESC LIMIT ${NEWEST + 1}`;
+const NEWEST_OF_ALL = `SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = $1 ORDER BY c.issued_at DESC LIMIT ${NEWEST + 1}`;
 /**
  * For a wallet with more certificates: the newest that are about it, and all failures that still count, so that they
  * cannot disappear behind 100 newer certificates.
@@ -203,25 +201,21 @@ const CHOSEN = `(SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = $1 AND ${aboutW
 
 export type VerificationReader = ReturnType<typeof createVerificationReader>;
 
-/**
- * Creates the reader of a wallet's certificates and activity. It takes one round trip while the index responds, and
- * returns only certificates otherwise.
- */
+/** Creates the reader of a wallet's certificates and activity, which is null while the index does not respond. */
 export function createVerificationReader(pool: pg.Pool, index: ActivityIndex) {
-  const chosen = async (payer: Buffer, now: Date): Promise<VerificationColumns[]> =>
-    (await pool.query<VerificationColumns>({ name: "chosen", text: CHOSEN, values: [payer, now] })).rows;
+  const read = async (name: string, text: string, values: unknown[]) =>
+    (await pool.query<VerificationColumns>({ name, text, values })).rows;
   return {
     async facts(wallet: Address, now: Date): Promise<VerificationFacts> {
       const payer = bytes(wallet);
-      const companion = { name: "certificates", query: newest("$4"), values: [payer] };
-      const combined = await index.activityWith<VerificationColumns>(wallet, now, companion);
-      const rows =
-        combined?.rows ??
-        (await pool.query<VerificationColumns>({ name: "newest certificates", text: newest("$1"), values: [payer] }))
-          .rows;
+      const [activity, rows] = await Promise.all([
+        index.activity(wallet, now),
+        read("newest certificates", NEWEST_OF_ALL, [payer]),
+      ]);
       // The newest of all shows whether any certificate is on file, even one that is not about the wallet.
-      const certificates = rows.length <= NEWEST ? rows : [...rows.slice(0, 1), ...(await chosen(payer, now))];
-      return { wallet, activity: combined?.activity ?? null, certificates: summaries(certificates) };
+      const certificates =
+        rows.length <= NEWEST ? rows : [...rows.slice(0, 1), ...(await read("chosen", CHOSEN, [payer, now]))];
+      return { wallet, activity, certificates: summaries(certificates) };
     },
   };
 }
@@ -230,7 +224,7 @@ export function createVerificationReader(pool: pg.Pool, index: ActivityIndex) {
 function summaries(rows: readonly VerificationColumns[]): CertificateSummary[] {
   const found = new Map<string, CertificateSummary>();
   for (const row of rows) {
-    if (row.id === null || found.has(row.id)) continue;
+    if (found.has(row.id)) continue;
     found.set(row.id, {
       id: row.id,
       product: row.product,

@@ -92,13 +92,14 @@ const withLoaded = <T>(transfers: number, work: (loaded: Loaded) => Promise<T>):
 
 function readsOn(pool: ReturnType<typeof connect>, { chain }: World): Pick<Loaded, "verify" | "score"> {
   const now = new Date(chain.timeOf(chain.head) * 1_000);
-  const verification = createVerificationReader(pool, createActivityIndex(pool, VIEWS));
   const scores = createScores({
     ...{ index: createScoreIndex(pool, VIEWS), lookUps: NO_LOOK_UPS, certificates: createScoreCertificates(pool) },
     ...{ exams: createScoreExams(pool), baseUrl: "http://localhost", now: () => now },
   });
   return {
-    verify: async (wallet) => (await verification.facts(wallet, now)).activity,
+    // Each reader is new, so nothing is cached.
+    verify: async (wallet) =>
+      (await createVerificationReader(pool, createActivityIndex(pool, VIEWS)).facts(wallet, now)).activity,
     score: (wallets) => scores.of(wallets),
   };
 }
