@@ -1,13 +1,14 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { WHEEL } from "../../../api/platform/packages.ts";
 import { TARBALLS } from "../../../api/site/packages/tarballs.ts";
 import { buildWheel, isIndexMissing, recentPython } from "../../../scripts/packages.ts";
+import { waitUntil } from "../wait-until.ts";
 
 const call = promisify(execFile);
 const CONSTRAINTS = fileURLToPath(new URL("../../../packages/python/constraints.txt", import.meta.url));
@@ -50,19 +51,23 @@ export async function pipEnvironment(): Promise<Readonly<Record<string, string>>
   return { PIP_NO_INDEX: "1", PIP_FIND_LINKS: folder, PIP_NO_COMPILE: "no", PIP_DISABLE_PIP_VERSION_CHECK: "1" };
 }
 
+/** Fills the folder, unless another worker is filling it. */
 async function fill(python: string, folder: string): Promise<void> {
+  const filling = `${folder}-filling`;
   await mkdir(CACHE, { recursive: true });
-  const filling = await mkdtemp(join(CACHE, "filling-"));
+  const isOurs = await mkdir(filling).then(
+    () => true,
+    () => false,
+  );
+  if (!isOurs) await waitUntil(() => existsSync(folder) || !existsSync(filling), 120_000);
+  if (existsSync(folder)) return;
   try {
     const wheel = ["-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--wheel-dir", filling];
     await call(python, [...wheel, "--constraint", CONSTRAINTS, ...REQUIREMENTS]);
     await call(python, [...wheel, UNCONSTRAINED]);
     // Ours is installed by its URL.
     await rm(join(filling, WHEEL), { force: true });
-    await rename(filling, folder).catch((error: NodeJS.ErrnoException) => {
-      // Another worker was faster.
-      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
-    });
+    await rename(filling, folder);
   } finally {
     await rm(filling, { recursive: true, force: true });
   }
