@@ -15,7 +15,7 @@ export interface KnownHead {
 
 /**
  * The published size of this log, according to the witnesses that cosigned it and the anchors on a chain. A database that
- * was restored from a backup does not know what it lost; these sources do.
+ * was restored from a backup has no record of the entries that it lost, but these sources do.
  */
 export interface KnownHeads {
   readonly sources: number;

@@ -107,8 +107,8 @@ function callsOf(chain: UsdcChain, { address, custody, collector }: Place) {
 export const HUNDRED_USD = 100_000_000n;
 
 /**
- * Signs a payment of 100 USDC by a payer who keeps `left`, to a merchant who has `merchantHas` (in atomic units). The
- * salt is fixed, because zero bytes in it would make it cheaper.
+ * Signs a payment of 100 USDC. The payer has `left` more, and the merchant has `merchantHas` (in atomic units). The salt
+ * is fixed, because zero bytes in it would make it cheaper.
  */
 export async function signSale(chain: EscrowChain, { left = 1n, merchantHas = 1n } = {}) {
   const payer = await newPayer(chain, HUNDRED_USD + left);

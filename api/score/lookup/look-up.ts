@@ -101,7 +101,7 @@ export function createLookUps(parts: LookUpParts) {
 
   return {
     /**
-     * Looks up what the scores of these wallets lack, on behalf of a client. Returns null once nothing is missing. It
+     * Looks up the facts missing from these wallets' scores, on behalf of a client. Returns null once nothing is missing. It
      * never waits long: a longer look-up continues, and the next call finds its result.
      */
     async prepare(wallets: readonly Address[], client: string): Promise<NotYet | null> {

@@ -44,7 +44,7 @@ const tooLarge = (): Delivery =>
 
 /**
  * The EIP-712 type that a merchant signs. The two headers determine how to read the body; each is empty if it was not
- * sent. The last two members are what the payer may contest; zero for nothing.
+ * sent. The last two members are the window to contest and the hash of its conditions, or zero without a contest.
  */
 export const DELIVERY_TYPES = {
   primaryType: "Delivery",

@@ -186,7 +186,7 @@ describe("An account that delegates to a smart wallet (EIP-7702)", () => {
 });
 
 describe("A contract that is not a wallet", () => {
-  /** Bytecode of contracts, by what they return from `isValidSignature` for any input. */
+  /** Bytecode of contracts, keyed by the value that `isValidSignature` returns for any input. */
   test.each<[string, Hex]>([
     ["returns nothing", "0x00"],
     ["returns another value", `0x7f${"ff".repeat(4)}${"00".repeat(28)}60005260206000f3`],

@@ -13,6 +13,7 @@ import { ALONE, startService } from "../../support/service/service.ts";
 
 /** The method that the node in front of the chain currently rejects. */
 let broken: string | null = null;
+let rejected = 0;
 
 const chain = await forFile(startTestChain());
 const node = await forFile(
@@ -29,7 +30,10 @@ const service = await forFile(startService({ chain, config: { ...ALONE, rpcUrls:
 async function forward(incoming: IncomingMessage): Promise<{ status: number; body: string }> {
   const asked = await text(incoming);
   const calls = [JSON.parse(asked)].flat() as { method: string }[];
-  if (calls.some(({ method }) => method === broken)) return { status: 503, body: JSON.stringify({ error: asked }) };
+  if (calls.some(({ method }) => method === broken)) {
+    rejected += 1;
+    return { status: 503, body: JSON.stringify({ error: asked }) };
+  }
   const headers = { "content-type": "application/json" };
   const response = await fetch(chain.rpcUrl, { method: "POST", headers, body: asked });
   return { status: response.status, body: await response.text() };
@@ -56,8 +60,9 @@ test.each([
 test("A settlement whose broadcast failed is broadcast again while the client waits", async () => {
   const signed = await signPayment(await newPayer(chain));
   broken = "eth_sendRawTransaction";
+  rejected = 0;
   const waiting = post(`${service.url}/test/basic`, v2(signed));
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  await expect.poll(() => rejected).toBeGreaterThan(0);
   await nothingCharged(chain, signed.authorization.from);
   broken = null;
   expect((await waiting).status).toBe(200);

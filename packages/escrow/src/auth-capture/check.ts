@@ -23,7 +23,8 @@ export interface Checked {
 /**
  * Returns the reason why a payment does not match the offer, beginning with the scheme's code; null if it matches.
  * Checks are in the order of the specification's fields; the signature and the simulation follow. A payment that was
- * held in time remains a purchase, so no check refuses later what it once accepted; the hold refuses an expired one.
+ * held in time remains a purchase, so a payment that passes these checks passes them forever. The hold refuses
+ * an expired one.
  */
 export function mismatch(checked: Checked): string | null {
   const { payment, offer } = checked;

@@ -75,7 +75,7 @@ export async function follow(place: CheckedLog, following: Following): Promise<F
   const [older, newer] = isOlder ? [checkpoint, place] : [place, checkpoint];
   await checkExtension(older, newer, log.tiles).catch((error: unknown) => {
     if (error instanceof Refusal) throw fork(error.message, { place, note });
-    // A log that was truncated has no tiles to show what it had.
+    // A truncated log no longer has the tiles of its removed entries.
     if (!isOlder || !(error instanceof AbsentError)) throw error;
     throw fork(`the log had ${place.size} entries and has ${checkpoint.size}: ${error.message}`, { place, note });
   });
