@@ -1,13 +1,46 @@
 import { join } from "node:path";
 import { setInterval } from "node:timers";
-import { renderBanner } from "./embedded/banner.ts";
+import type { Address } from "viem";
 import { COMPILE_CACHE } from "./embedded/compile-cache.ts";
 import { type DataDirectory, DirectoryInUseError, takeDataDirectory } from "./embedded/data-directory.ts";
-import { payAsDemoAgent } from "./embedded/demo-agent.ts";
+import { DEMO_WALLET, payAsDemoAgent } from "./embedded/demo-agent.ts";
 import { deploymentTargets, localContracts } from "./embedded/deployments.ts";
+import { devAccount, privateKeyOf } from "./embedded/dev-accounts.ts";
 import { loadKeys } from "./embedded/keys.ts";
 import { demandFreePorts, readSettings, SettingError, type StartSettings } from "./embedded/settings.ts";
 import { createStack } from "./embedded/stack.ts";
+
+interface BannerFacts {
+  readonly settings: StartSettings;
+  readonly baseUrl: string;
+  readonly certificateUrl: string;
+  readonly smartWallet: Address;
+}
+
+/** Renders the URLs, and an account that can pay, for a developer to get started. */
+function renderBanner({ settings, baseUrl, certificateUrl, smartWallet }: BannerFacts): string {
+  const payer = devAccount(0);
+  return `
+  Home                 ${baseUrl}/
+  Certificate          ${certificateUrl}
+                       (the demo agent just bought it over x402)
+  Its wallet           ${baseUrl}/verify?wallet=${DEMO_WALLET}
+  Status               ${baseUrl}/status
+  Rehearsals           ${baseUrl}/docs#behavioral-tests
+                       (POST /rehearsal/scam/start, paid on the local Base Sepolia; nothing is recorded)
+  Base RPC             http://127.0.0.1:${settings.baseRpcPort}  (chain id 8453)
+  Base Sepolia RPC     http://127.0.0.1:${settings.baseSepoliaRpcPort}  (chain id 84532)
+  Data and logs        ${settings.dataDirectory}
+
+  An account to pay with, funded with 10,000 USDC and 100 ETH on both chains:
+  Address              ${payer.address}
+  Private key          ${privateKeyOf(payer)}
+  Smart wallet         ${smartWallet}  (ERC-1271, owned by ${devAccount(8).address})
+
+  WARNING: these are local chains, but they use the real chain ids, 8453 and 84532. Anything you sign here is
+  valid on the real chains. Never sign here with a key that holds real money.
+`;
+}
 
 // Inherited by the services.
 process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
