@@ -14,14 +14,12 @@ import Escrow from "../../ignition/modules/Escrow.ts";
 import LogAnchor from "../../ignition/modules/LogAnchor.ts";
 import SettlementBatch from "../../ignition/modules/SettlementBatch.ts";
 import SmartWallet from "../../ignition/modules/SmartWallet.ts";
-import { installAgentRegistries } from "./agent-registries.ts";
 import { anvilClient } from "./anvil.ts";
 import { buildContracts } from "./build-contracts.ts";
 import { DEV_FUNDS } from "./chain.ts";
-import { installCommercePayments } from "./commerce-payments.ts";
-import { installCreateX } from "./createx.ts";
 import { type DeploymentTarget, deploymentTargets, localContracts } from "./deployments.ts";
 import { devAccount } from "./dev-accounts.ts";
+import { installAgentRegistries, installCommercePayments, installCreateX } from "./install-contracts.ts";
 import { fundAccounts } from "./usdc.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));

@@ -17,9 +17,8 @@ import { sendDeployment } from "../../scripts/deploy-chain.ts";
 import { CONTRACTS, type ContractName, type Planned, planDeployment } from "../../scripts/deploy-plan.ts";
 import { readDeploySettings } from "../../scripts/deploy-settings.ts";
 import { buildContracts } from "../../scripts/embedded/build-contracts.ts";
-import { installCommercePayments } from "../../scripts/embedded/commerce-payments.ts";
-import { installCreateX } from "../../scripts/embedded/createx.ts";
 import { devAccount, privateKeyOf } from "../../scripts/embedded/dev-accounts.ts";
+import { installCommercePayments, installCreateX } from "../../scripts/embedded/install-contracts.ts";
 import { prepareDeployment } from "./deployment-ground.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));

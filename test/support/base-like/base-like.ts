@@ -3,7 +3,7 @@ import type { Hex } from "viem";
 import { eachNetwork, NETWORKS, type Network } from "../../../api/platform/networks.ts";
 import { startAnvil } from "../../../scripts/embedded/anvil.ts";
 import { DEV_FUNDS } from "../../../scripts/embedded/chain.ts";
-import { installCommercePayments } from "../../../scripts/embedded/commerce-payments.ts";
+import { installCommercePayments } from "../../../scripts/embedded/install-contracts.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { fundAccounts, installUsdc } from "../../../scripts/embedded/usdc.ts";
 import { deploySettlementBatch } from "../chain/contracts.ts";

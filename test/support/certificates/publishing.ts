@@ -2,7 +2,7 @@ import { type Address, type Hex, type LocalAccount, parseAbi, parseEventLogs } f
 import { privateKeyToAccount } from "viem/accounts";
 import { expect } from "vitest";
 import { ERC8004, reputationRegistryAbi } from "../../../contracts/erc8004.ts";
-import { LOCAL_VALIDATIONS } from "../../../scripts/embedded/agent-registries.ts";
+import { LOCAL_VALIDATIONS } from "../../../scripts/embedded/install-contracts.ts";
 import { startTestChain, type TestChain } from "../chain/chain.ts";
 import { eventually } from "../eventually.ts";
 import { type Answer, post, send, v2 } from "../payments/requests.ts";

@@ -6,7 +6,7 @@ import { type Abi, type Address, type Hex, keccak256, type LocalAccount, pad, pa
 import type { NetworkFacts } from "../../../api/platform/networks.ts";
 import { CREATEX, SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import type { AnvilClient } from "../../../scripts/embedded/anvil.ts";
-import { installCreateX } from "../../../scripts/embedded/createx.ts";
+import { installCreateX } from "../../../scripts/embedded/install-contracts.ts";
 
 const ARTIFACTS = fileURLToPath(new URL("../../../artifacts/contracts", import.meta.url));
 

@@ -12,7 +12,7 @@ import {
 } from "viem";
 import { NETWORKS, type NetworkFacts } from "../../../api/platform/networks.ts";
 import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
-import { installCommercePayments } from "../../../scripts/embedded/commerce-payments.ts";
+import { installCommercePayments } from "../../../scripts/embedded/install-contracts.ts";
 import { installUsdc, USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { putBehindProxy } from "./contracts.ts";
 
