@@ -7,7 +7,7 @@ import { TIMEOUT_SECONDS } from "../../api/escrow/payment.ts";
 import { ACTIVITY_DAYS } from "../../api/platform/index/activity.ts";
 import { MAX_WALLETS } from "../../api/score/request.ts";
 import { passes } from "../../packages/action/src/verify.ts";
-import { LIMITS } from "../../packages/mcp/src/limits.ts";
+import { LIMITS } from "../../packages/mcp/src/products.ts";
 import { unmet } from "../../packages/verifier/src/requirement.ts";
 import { CATEGORIES } from "../../packages/verifier/src/vocabulary.ts";
 import { type RouteLine, readRoutes } from "../../scripts/docs-tables.ts";

@@ -9,8 +9,7 @@ import {
   parseAbi,
   parseEventLogs,
 } from "viem";
-import { type Carried, utcTime } from "./carried-authorization.ts";
-import { type AskPaymentState, type SignedPaymentState, settlementBy } from "./payment-state.ts";
+import { type AskPaymentState, type Carried, type SignedPaymentState, settlementBy, utcTime } from "./payment-state.ts";
 import { type Service, ServiceError } from "./service.ts";
 import { USDC } from "./terms.ts";
 

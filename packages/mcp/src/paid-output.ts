@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { carriedBy, utcTime } from "./carried-authorization.ts";
 import { formatUsd } from "./money.ts";
+import { carriedBy, utcTime } from "./payment-state.ts";
 import type { PendingPayment } from "./pending-payments.ts";
 
 const usd = z.string().describe('US dollars, like "0.25".');

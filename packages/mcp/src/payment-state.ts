@@ -1,4 +1,5 @@
-import type { Carried } from "./carried-authorization.ts";
+import { z } from "zod";
+import type { PendingPayment } from "./pending-payments.ts";
 import { type Service, ServiceError } from "./service.ts";
 import { readSettlement, type Settlement } from "./settlement.ts";
 
@@ -54,3 +55,28 @@ function inconsistencyOf(shown: Settlement, { from, nonce, validBefore }: Carrie
 }
 
 const isSameHex = (one: string | undefined, other: string): boolean => one?.toLowerCase() === other.toLowerCase();
+
+const PAYMENT = z.object({
+  payload: z.object({
+    authorization: z.object({ from: z.string(), nonce: z.string(), validBefore: z.string().regex(/^\d{1,20}$/) }),
+  }),
+});
+
+/** The authorization (EIP-3009) in a payment. */
+export interface Carried {
+  readonly network: string;
+  readonly from: string;
+  readonly nonce: string;
+  /** Unix seconds. It settles only in a block before this time. */
+  readonly validBefore: bigint;
+}
+
+/** Returns the authorization in a stored payment. */
+export function carriedBy({ headers, network }: Pick<PendingPayment, "headers" | "network">): Carried {
+  const header = atob(headers["PAYMENT-SIGNATURE"] ?? "");
+  const { from, nonce, validBefore } = PAYMENT.parse(JSON.parse(header)).payload.authorization;
+  return { network, from, nonce, validBefore: BigInt(validBefore) };
+}
+
+/** Formats Unix seconds for people. */
+export const utcTime = (seconds: bigint): string => new Date(Number(seconds) * 1_000).toISOString();

@@ -5,11 +5,11 @@ import { decodePaymentSignatureHeader } from "@x402/core/http";
 import type { LocalAccount } from "viem";
 import { onTestFinished } from "vitest";
 import { createBudget } from "../../../packages/mcp/src/budget.ts";
-import { httpService } from "../../../packages/mcp/src/http-service.ts";
 import type { AskLeftOut } from "../../../packages/mcp/src/left-out.ts";
 import { askService } from "../../../packages/mcp/src/payment-state.ts";
 import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
 import {
+  httpService,
   type Service,
   type ServiceAnswer,
   ServiceError,

@@ -2,10 +2,9 @@ import { z } from "zod";
 import { standingOf } from "../../../verifier/src/index.ts";
 import { BEHAVIORAL_PRODUCTS, SINGLE_PRODUCTS, type SingleProduct } from "../../../verifier/src/vocabulary.ts";
 import { maxPrice, wallet } from "../fields.ts";
-import { LIMITS } from "../limits.ts";
 import { PAID_OUTPUT } from "../paid-output.ts";
 import { paidTool } from "../paid-tool.ts";
-import { PRODUCTS } from "../products.ts";
+import { LIMITS, PRODUCTS } from "../products.ts";
 import { parseJson, read, type Service } from "../service.ts";
 
 const CERTIFICATE = z.looseObject({

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type FreeTool, freeTool, type ToolFacts } from "../free-tool.ts";
-import { LIMITS } from "../limits.ts";
+import { LIMITS } from "../products.ts";
 import { read } from "../service.ts";
 
 /** A tool without input that returns a document of the service. */

@@ -2,10 +2,9 @@ import { z } from "zod";
 import { replayScores } from "../../../verifier/src/index.ts";
 import type { Bought } from "../bought.ts";
 import { maxPrice, wallet } from "../fields.ts";
-import { LIMITS } from "../limits.ts";
 import { PAID_OUTPUT } from "../paid-output.ts";
 import { paidTool } from "../paid-tool.ts";
-import { PRODUCTS } from "../products.ts";
+import { LIMITS, PRODUCTS } from "../products.ts";
 
 /** The risk score record. */
 const SCORE = z.looseObject({
