@@ -8,7 +8,7 @@ import {
   TransactionReceiptNotFoundError,
 } from "viem";
 import { usdcEventsAbi } from "../../contracts/abi.ts";
-import { evaluatorAbi } from "../../packages/escrow/src/evaluator-abi.ts";
+import { evaluatorAbi } from "../../packages/escrow/src/evaluator.ts";
 import type { ChainReader } from "../platform/chain/chain.ts";
 import { forReading, type NodesClient } from "../platform/chain/failover.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";

@@ -4,7 +4,7 @@ import { escrowAbi, operatorAbi } from "../../contracts/abi.ts";
 import { identityRegistryAbi, reputationRegistryAbi, validationRegistryAbi } from "../../contracts/erc8004.ts";
 import { logAnchorAbi } from "../../contracts/log-anchor.ts";
 import { settlementBatchAbi } from "../../contracts/settlement-batch.ts";
-import { evaluatorAbi } from "../../packages/escrow/src/evaluator-abi.ts";
+import { evaluatorAbi } from "../../packages/escrow/src/evaluator.ts";
 import { artifactOf } from "../support/chain/contracts.ts";
 
 /** An entry of an ABI, as the compiler writes it. */

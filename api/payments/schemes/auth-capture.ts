@@ -1,8 +1,7 @@
-import { mismatch, NOT_EIP_3009 } from "../../../packages/escrow/src/auth-capture/check.ts";
+import { mismatch, NOT_EIP_3009, wrongFactory } from "../../../packages/escrow/src/auth-capture/check.ts";
 import { parseAuthCapture, termsOf } from "../../../packages/escrow/src/auth-capture/payload.ts";
 import { type RefusalCode, refusal, revertCode } from "../../../packages/escrow/src/auth-capture/refusal.ts";
 import { AUTH_CAPTURE, requirements } from "../../../packages/escrow/src/auth-capture/terms.ts";
-import { wrongFactory } from "../../../packages/escrow/src/auth-capture/wrapped-signature.ts";
 import { isWrapped } from "../../../packages/escrow/src/signature-forms.ts";
 import { type Address, parseAddress } from "../../platform/wallet.ts";
 import type { Refusal, RefusedFor } from "../refusal.ts";

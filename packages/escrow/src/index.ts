@@ -46,6 +46,7 @@ export {
   dealRefOf,
   type Evaluation,
   encodeEvaluate,
+  evaluatorAbi,
   evaluatorOf,
   type JobPlace,
   type JobTerms,
@@ -53,7 +54,6 @@ export {
   jobTerms,
   VerdictRefused,
 } from "./evaluator.ts";
-export { evaluatorAbi } from "./evaluator-abi.ts";
 
 // Looking up a payment, and refunding it without the arbiter.
 

@@ -1,9 +1,9 @@
 import type { Address, Hex } from "viem";
 import * as authCapture from "./auth-capture/check.ts";
+import { wrongFactory } from "./auth-capture/check.ts";
 import { parseAuthCapture, termsOf } from "./auth-capture/payload.ts";
 import { refusal, revertCode } from "./auth-capture/refusal.ts";
 import { AUTH_CAPTURE, requirements as authCaptureRequirements } from "./auth-capture/terms.ts";
-import { wrongFactory } from "./auth-capture/wrapped-signature.ts";
 import * as commerce from "./check-payment.ts";
 import type { BoundContest } from "./contest-terms.ts";
 import type { PaymentHeaders } from "./envelope.ts";

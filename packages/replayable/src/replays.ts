@@ -1,5 +1,49 @@
+import { decodeBytes } from "../../escrow/src/bytes.ts";
+import { canonical } from "../../escrow/src/canonical.ts";
 import { type Answer, type AnswerStore, memoryAnswers } from "./answer-store.ts";
-import { isSettled, readPayment, type SentPayment, sha256 } from "./payment.ts";
+
+/** A payment as in a request, decoded and not verified. */
+interface SentPayment {
+  /** The same for every header with this authorization and signature. */
+  readonly id: string;
+  /** The same for every header with the same content, in any spelling. */
+  readonly digest: string;
+  /** The resource that the payment names, if any. */
+  readonly resource: unknown;
+}
+
+/** Parses `PAYMENT-SIGNATURE` or `X-PAYMENT`; null for an invalid payment, which the middleware refuses. */
+async function readPayment(header: string): Promise<SentPayment | null> {
+  const decoded = decode(header);
+  if (!isRecord(decoded) || !isRecord(decoded.payload)) return null;
+  const [id, digest] = await Promise.all([sha256(canonical(decoded.payload)), sha256(canonical(decoded))]);
+  return { id, digest, resource: isRecord(decoded.resource) ? decoded.resource.url : decoded.resource };
+}
+
+/** Returns whether a response reports that its payment has settled: no other may be stored. */
+function isSettled(status: number, header: string | null): boolean {
+  if (status < 200 || status >= 400 || header === null) return false;
+  const decoded = decode(header);
+  return isRecord(decoded) && decoded.success === true;
+}
+
+/** Returns the SHA-256 in hex. */
+async function sha256(content: string | Uint8Array<ArrayBuffer>): Promise<string> {
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function decode(header: string): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(decodeBytes(header))) as unknown;
+  } catch {
+    return null;
+  }
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 export interface ReplayableOptions {
   /** The store for responses; by default in memory, shared by all routes of the process. */
@@ -19,7 +63,7 @@ export interface ReplayableOptions {
 }
 
 /** One request, as the framework provides it. */
-export interface Asked {
+interface Asked {
   readonly method: string;
   readonly url: string;
   readonly header: (name: string) => string | null | undefined;
@@ -37,7 +81,7 @@ export interface Served {
 }
 
 /** Answers a request: null if the middleware's response is the answer. */
-export type Replays = (asked: Asked) => Promise<Response | null>;
+type Replays = (asked: Asked) => Promise<Response | null>;
 
 /** The largest request body that is compared, and response body that is stored, in bytes. */
 export const MAX_BYTES = 1024 * 1024;

@@ -3,11 +3,10 @@ import fc from "fast-check";
 import { type Address, getAddress, type Hex, serializeErc6492Signature } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { mismatch } from "../../../packages/escrow/src/auth-capture/check.ts";
+import { mismatch, wrongFactory } from "../../../packages/escrow/src/auth-capture/check.ts";
 import { parseAuthCapture } from "../../../packages/escrow/src/auth-capture/payload.ts";
 import { revertCode } from "../../../packages/escrow/src/auth-capture/refusal.ts";
 import { requirements } from "../../../packages/escrow/src/auth-capture/terms.ts";
-import { wrongFactory } from "../../../packages/escrow/src/auth-capture/wrapped-signature.ts";
 import type { Offer } from "../../../packages/escrow/src/terms.ts";
 import { anOffer, anyOffer } from "../../support/escrow/any-terms.ts";
 

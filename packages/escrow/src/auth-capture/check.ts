@@ -1,6 +1,8 @@
+import { type Address, type Hex, isAddressEqual, parseErc6492Signature } from "viem";
 import { canonical } from "../canonical.ts";
 import { isBound, refundSecondsBeyond } from "../contest-terms.ts";
 import { payerAgnosticNonce } from "../payment-info.ts";
+import { isWrapped } from "../signature-forms.ts";
 import { CLOCK_SKEW_SECONDS, LEAST_AUTHORIZATION_SECONDS, networkOf, type Offer, placeOf } from "../terms.ts";
 import { type AuthCapturePayment, deadlinesOf, termsOf } from "./payload.ts";
 import { refusal } from "./refusal.ts";
@@ -14,7 +16,7 @@ export const NOT_EIP_3009 = refusal(
 
 type Authorized = AuthCapturePayment & { readonly authorization: NonNullable<AuthCapturePayment["authorization"]> };
 
-export interface Checked {
+interface Checked {
   readonly payment: AuthCapturePayment;
   readonly offer: Offer;
   readonly nowMs: number;
@@ -134,3 +136,25 @@ const mismatched = (field: string, got: unknown, wanted: unknown): string =>
   `${field} is ${shown(got).slice(0, 100)}; expected ${shown(wanted)}.`;
 
 const shown = (value: unknown): string => (typeof value === "object" ? JSON.stringify(value) : String(value));
+
+/**
+ * Returns the reason why a signature may not be sent to the chain, beginning with the scheme's code; null if it may.
+ * The collector makes the preparing call to whatever contract the payer names, on the sender's gas, so only known
+ * factories are accepted.
+ */
+export function wrongFactory(signature: Hex, allowed: readonly Address[]): string | null {
+  if (!isWrapped(signature)) return null;
+  const factory = factoryOf(signature);
+  if (factory === null) return refusal("signature", "the ERC-6492 signature cannot be decoded.");
+  if (allowed.some((one) => isAddressEqual(one, factory))) return null;
+  const accepted = allowed.length === 0 ? "none; deploy the wallet first" : allowed.join(", ");
+  return refusal("erc6492_factory_not_allowed", `the wallet's factory is ${factory}; accepted: ${accepted}.`);
+}
+
+function factoryOf(signature: Hex): Address | null {
+  try {
+    return parseErc6492Signature(signature).address ?? null;
+  } catch {
+    return null;
+  }
+}
