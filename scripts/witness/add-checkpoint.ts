@@ -1,5 +1,5 @@
+import { fromBase64 } from "../../packages/verifier/src/encodings.ts";
 import { Refusal } from "../../packages/verifier/src/refusal.ts";
-import { fromBase64 } from "../../packages/verifier/src/tlog/base64.ts";
 import { type ParsedCheckpoint, parseCheckpoint } from "../../packages/verifier/src/tlog/checkpoint.ts";
 import { EMPTY_ROOT, HASH_SIZE } from "../../packages/verifier/src/tlog/hash.ts";
 import {

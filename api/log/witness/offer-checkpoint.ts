@@ -1,4 +1,4 @@
-import { toBase64 } from "../../../packages/verifier/src/tlog/base64.ts";
+import { toBase64 } from "../../../packages/verifier/src/encodings.ts";
 import { sameBytes } from "../../../packages/verifier/src/tlog/hash.ts";
 import { parseNote, parseSignatures, verifySignatures } from "../../../packages/verifier/src/tlog/note.ts";
 import type { ReadTiles } from "../../../packages/verifier/src/tlog/tile.ts";

@@ -1,4 +1,4 @@
-import { base58 } from "./base58.ts";
+import { base58 } from "./encodings.ts";
 import { isTime } from "./freshness.ts";
 import { type Issuer, issuerOfDid } from "./issuer.ts";
 import { jcs } from "./jcs.ts";

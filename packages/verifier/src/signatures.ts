@@ -1,8 +1,8 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { base64url, type CryptoKey } from "jose";
+import { concatBytes } from "./encodings.ts";
 import { quote, Refusal } from "./refusal.ts";
 import { isObject, type JsonObject, parseStrictJson } from "./strict-json.ts";
-import { concatBytes } from "./tlog/base64.ts";
 
 /** A detached JWS, split into its parts; only its form has been checked. */
 export interface DetachedJws {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { parseConfig } from "../../../api/platform/config/config.ts";
 import { didDocument, didWeb } from "../../../api/platform/signing/did.ts";
 import { multibase, parseRetiredKeys, publicKeys } from "../../../api/platform/signing/keys.ts";
-import { base58 } from "../../../packages/verifier/src/base58.ts";
+import { base58 } from "../../../packages/verifier/src/encodings.ts";
 import { verifyDocument } from "../../../packages/verifier/src/verify-document.ts";
 import { joseAccepts, w3cAccepts } from "../../packages/verifier/independent.ts";
 import {

@@ -4,7 +4,7 @@ import { base58btc } from "multiformats/bases/base58";
 import { describe, expect, test } from "vitest";
 import { hashData, jcs, proofValue } from "../../../api/platform/signing/document.ts";
 import { multibase, signingKey } from "../../../api/platform/signing/keys.ts";
-import { base58 } from "../../../packages/verifier/src/base58.ts";
+import { base58 } from "../../../packages/verifier/src/encodings.ts";
 import { jcs as verifierJcs } from "../../../packages/verifier/src/jcs.ts";
 import { jwsHolds, proofValueHolds } from "../../../packages/verifier/src/signatures.ts";
 import { w3cAccepts } from "../../packages/verifier/independent.ts";

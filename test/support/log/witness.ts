@@ -3,7 +3,7 @@ import type { RequestListener } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Witness } from "../../../api/platform/config/log-settings.ts";
-import { toBase64 } from "../../../packages/verifier/src/tlog/base64.ts";
+import { toBase64 } from "../../../packages/verifier/src/encodings.ts";
 import { formatCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
 import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
 import { type NoteSigner, signNote } from "../../../packages/verifier/src/tlog/note.ts";

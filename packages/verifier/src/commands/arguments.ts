@@ -1,5 +1,11 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import { InputError } from "../refusal.ts";
+import { fetchText } from "../fetch-text.ts";
+import { InputError, parseInput, quote } from "../refusal.ts";
+import { httpLog, type LogFiles, logFiles } from "../tlog/log-files.ts";
+import { type Policy, parsePolicy } from "../tlog/policy.ts";
 
 /** An option with a value, and one without. */
 export const TEXT = { type: "string" } as const;
@@ -33,3 +39,50 @@ function parse<Options extends NonNullable<ParseArgsConfig["options"]>>(
     throw new InputError(`${(error as Error).message}\n\n${usage}`);
   }
 }
+
+export const isUrl = (source: string): boolean => /^https?:\/\//i.test(source);
+
+/** Returns the bytes of a file, an address, or standard input (`-`). @throws InputError if it cannot be read */
+export async function readSource(source: string): Promise<Uint8Array> {
+  if (isUrl(source) && URL.canParse(source)) return fetchText(source);
+  try {
+    return source === "-" ? await buffer(process.stdin) : await readFile(source);
+  } catch (error) {
+    throw new InputError(`${quote(source)} cannot be read: ${(error as NodeJS.ErrnoException).code ?? String(error)}`);
+  }
+}
+
+/** @param place the log's address, or the folder with a copy of its files */
+export function openLog(place: string, timeoutMs?: number): LogFiles {
+  if (isUrl(place)) return httpLog(place, () => timeoutMs);
+  return logFiles((path) => readFile(join(place, path)));
+}
+
+/** Reads a policy from a file or an address. @throws InputError if it is missing or malformed */
+export async function readPolicy(source: string | undefined, usage: string): Promise<Policy> {
+  if (source === undefined)
+    throw new InputError(`Which log and which witnesses do you trust? Add --policy.\n\n${usage}`);
+  const text = await readSource(source);
+  return parseInput(
+    () => parsePolicy(text),
+    (reason) => `${quote(source)}: ${reason}`,
+  );
+}
+
+/**
+ * Runs work that needs viem: hashing typed data and recovering signers. Checking signed documents does not need it.
+ * @throws InputError if viem is not installed
+ */
+export async function withViem<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
+    throw new InputError("This check requires the viem package: npm install viem.");
+  }
+}
+
+/**
+ * Returns a count with its noun: 1 entry, 2 entries. @param one the singular; the plural adds an s unless it is given
+ */
+export const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;

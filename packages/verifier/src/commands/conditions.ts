@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import { jcs } from "../jcs.ts";
 import { InputError, parseInput, quote } from "../refusal.ts";
 import { isObject, parseStrictJson, parseUnsignedJson } from "../strict-json.ts";
-import { readArguments, TEXT } from "./arguments.ts";
-import { readSource } from "./source.ts";
+import { readArguments, readSource, TEXT } from "./arguments.ts";
 
 const USAGE = `Computes the conditions_sha256 of a delivery claim, which every verdict on the claim contains, offline.
 

@@ -2,8 +2,7 @@ import { type Claims, claimsOf } from "../claims.ts";
 import { InputError, quote } from "../refusal.ts";
 import { parseRequirements, REQUIREMENTS, type Required, shortcomings } from "../requirement.ts";
 import { type Report, verifyDocument } from "../verify-document.ts";
-import { FLAG, readArguments, TEXT } from "./arguments.ts";
-import { readSource } from "./source.ts";
+import { FLAG, readArguments, readSource, TEXT } from "./arguments.ts";
 import { readTrust, TRUST_OPTIONS } from "./trust.ts";
 
 export const USAGE = `Checks a signed credential or verdict of an Agent Payment Trust Service.

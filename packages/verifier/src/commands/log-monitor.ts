@@ -1,5 +1,4 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { counted } from "../counted.ts";
 import { fetchText, StatusError } from "../fetch-text.ts";
 import { parseIssuer } from "../issuer.ts";
 import { InputError, quote, Refusal } from "../refusal.ts";
@@ -8,9 +7,8 @@ import { follow, START } from "../tlog/follow.ts";
 import { documentUrl, type LogFiles } from "../tlog/log-files.ts";
 import type { Policy } from "../tlog/policy.ts";
 import { type Noted, noteOf } from "../tlog/wallet-log.ts";
-import { FLAG, readArguments, TEXT } from "./arguments.ts";
+import { counted, FLAG, isUrl, openLog, readArguments, readPolicy, TEXT } from "./arguments.ts";
 import { type MonitorState, readState, writeState } from "./monitor-state.ts";
-import { isUrl, openLog, readPolicy } from "./source.ts";
 import { readTrust, TRUST_OPTIONS } from "./trust.ts";
 import { appendNotes, beginNotes } from "./wallet-notes.ts";
 

@@ -1,11 +1,9 @@
-import { counted } from "../counted.ts";
 import { isTime } from "../freshness.ts";
 import { InputError, parseInput, quote } from "../refusal.ts";
 import { parseUnsignedJson } from "../strict-json.ts";
 import { entriesOf, hiddenBy, listIn, type WalletEntries } from "../tlog/wallet-log.ts";
-import { FLAG, readArguments, TEXT } from "./arguments.ts";
+import { counted, FLAG, readArguments, readSource, TEXT } from "./arguments.ts";
 import { readState } from "./monitor-state.ts";
-import { readSource } from "./source.ts";
 import { readNotes } from "./wallet-notes.ts";
 
 const USAGE = `Shows a wallet's entries in the log, from the files that a monitor wrote. Nothing is fetched from the service.

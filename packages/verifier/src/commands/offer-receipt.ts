@@ -5,9 +5,7 @@ import { documentUrlFor } from "../offer-receipt/speaker.ts";
 import { type Kind, readStatement, type Statement } from "../offer-receipt/statement.ts";
 import { InputError, parseInput, quote } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseUnsignedJson } from "../strict-json.ts";
-import { FLAG, readArguments, TEXT } from "./arguments.ts";
-import { readSource } from "./source.ts";
-import { withViem } from "./with-viem.ts";
+import { FLAG, readArguments, readSource, TEXT, withViem } from "./arguments.ts";
 
 const USAGE = `Checks what a seller signed with the x402 extension offer-receipt.
 

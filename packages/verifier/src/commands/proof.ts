@@ -1,6 +1,4 @@
-import { FLAG, readArguments } from "./arguments.ts";
-import { readSource } from "./source.ts";
-import { withViem } from "./with-viem.ts";
+import { FLAG, readArguments, readSource, withViem } from "./arguments.ts";
 
 const USAGE = `Re-checks the published proof of a failed behavioral test, offline.
 

@@ -1,7 +1,6 @@
 import { quote } from "../refusal.ts";
 import { type Replay, replayScores } from "../score/replay.ts";
-import { FLAG, readArguments } from "./arguments.ts";
-import { readSource } from "./source.ts";
+import { FLAG, readArguments, readSource } from "./arguments.ts";
 
 const USAGE = `Recomputes a risk score from the facts in its record, offline.
 

@@ -2,10 +2,8 @@ import { claimsOf } from "../claims.ts";
 import { InputError, parseInput, quote } from "../refusal.ts";
 import { checkStatement, type StatementReport } from "../settlement/check-statement.ts";
 import { isObject, type JsonObject, parseUnsignedJson } from "../strict-json.ts";
-import { FLAG, readArguments, TEXT } from "./arguments.ts";
-import { readSource } from "./source.ts";
+import { FLAG, readArguments, readSource, TEXT, withViem } from "./arguments.ts";
 import { readTrust, TRUST_OPTIONS } from "./trust.ts";
-import { withViem } from "./with-viem.ts";
 
 const USAGE = `Checks a signed statement of the status of a USDC authorization (EIP-3009).
 

@@ -3,8 +3,7 @@ import { type Issuer, keySetUrl, parseIssuer } from "../issuer.ts";
 import { parseKeySet } from "../key-set.ts";
 import { InputError, quote } from "../refusal.ts";
 import type { Expectation } from "../verify-document.ts";
-import { TEXT } from "./arguments.ts";
-import { isUrl, readSource } from "./source.ts";
+import { isUrl, readSource, TEXT } from "./arguments.ts";
 
 /** The options that select the trusted keys and the time. */
 export const TRUST_OPTIONS = { issuer: TEXT, jwks: TEXT, at: TEXT } as const;

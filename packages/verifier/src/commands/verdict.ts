@@ -2,9 +2,7 @@ import { claimsOf } from "../claims.ts";
 import { quote } from "../refusal.ts";
 import { isObject, parseStrictJson } from "../strict-json.ts";
 import { replayVerdict, type VerdictReplay } from "../verdict/replay.ts";
-import { FLAG, readArguments } from "./arguments.ts";
-import { readSource } from "./source.ts";
-import { withViem } from "./with-viem.ts";
+import { FLAG, readArguments, readSource, withViem } from "./arguments.ts";
 
 const USAGE = `Recomputes a verdict on the breach of an offer, offline, from its published evidence.
 

@@ -1,6 +1,6 @@
 import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
 import { base64url } from "jose";
-import { base58 } from "../base58.ts";
+import { base58 } from "../encodings.ts";
 import { InputError, parseInput, quote } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson } from "../strict-json.ts";
 

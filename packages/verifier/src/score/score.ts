@@ -2,21 +2,27 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 import canonicalize from "canonicalize";
 import type { BehavioralCapability } from "../vocabulary.ts";
 import {
+  CAP_LIMITS,
+  type CapName,
   COUNTERPARTY_BANDS,
   type ComponentName,
   INDEPENDENCE,
   MAX_POINTS,
+  PAYMENT_CAPABILITY,
   pointsIn,
   REFUNDS,
   RELEASE_BANDS,
+  REQUIREMENTS,
   SCORE_VERSION,
+  TIERS,
+  type Tier,
 } from "./bands.ts";
-import { type Achieved, capsOf, tierOf } from "./caps.ts";
-import { flagsOf, judgeBehavior, judgePaymentCapability } from "./certificates.ts";
+import { flagsOf, freshFails, judgeBehavior, judgePaymentCapability, notReversed } from "./certificates.ts";
 import { dayOf, inOrder, type PayeeFact, type ScoreFacts, type SellerExam } from "./facts.ts";
-import { activeWeeks, judgePayments, judgeRecency, judgeWeeks } from "./payments.ts";
+import { activeWeeks, judgePayments, judgeRecency, judgeWeeks, paymentTotals } from "./payments.ts";
 import {
   type Assessment,
+  type Cap,
   type Component,
   type Evidence,
   type Fact,
@@ -25,6 +31,41 @@ import {
   type NotCounted,
   type ScoreDocument,
 } from "./record.ts";
+
+type Requirement = keyof (typeof REQUIREMENTS)["tier_a_requirements"];
+
+/** The wallet's count for each tier requirement. */
+type Achieved = Readonly<Record<Requirement, number>>;
+
+const cap = (name: CapName, because: readonly string[]): Cap => ({ cap: name, limit: CAP_LIMITS[name], because });
+
+/**
+ * A tier's requirements apply only if the points would reach the tier; the other caps apply whenever their condition
+ * holds.
+ */
+export function capsOf(facts: ScoreFacts, points: number, achieved: Achieved): readonly Cap[] {
+  const fails = freshFails(facts);
+  const isKnown =
+    notReversed(facts).length > 0 || paymentTotals(facts.chain).count >= PAYMENT_CAPABILITY.qualifyingPayments.from;
+  return [
+    ...(isKnown ? [] : [cap("unrated", ["no_certificate", "too_few_payments"])]),
+    ...(fails.length > 0 ? [cap("fresh_fail", fails)] : []),
+    ...requirementCap("tier_b_requirements", points, achieved),
+    ...requirementCap("tier_a_requirements", points, achieved),
+  ];
+}
+
+function requirementCap(name: keyof typeof REQUIREMENTS, points: number, achieved: Achieved): readonly Cap[] {
+  const required = REQUIREMENTS[name];
+  const unmet = (Object.keys(required) as Requirement[]).filter((one) => achieved[one] < required[one]);
+  return points > CAP_LIMITS[name] && unmet.length > 0 ? [cap(name, unmet)] : [];
+}
+
+/** Returns the tier for a score and the caps that determined it. */
+function tierOf(score: number, caps: readonly Cap[]): Tier {
+  if (caps.some((one) => one.cap === "unrated")) return "unrated";
+  return TIERS.find(({ from }) => score >= from)?.tier ?? "F";
+}
 
 /**
  * Computes the risk score of a wallet: a pure function over whole numbers that does not depend on the order of the

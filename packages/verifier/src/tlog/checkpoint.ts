@@ -1,5 +1,5 @@
+import { fromBase64, toBase64 } from "../encodings.ts";
 import { quote, Refusal } from "../refusal.ts";
-import { fromBase64, toBase64 } from "./base64.ts";
 import { EMPTY_ROOT, HASH_SIZE, sameBytes } from "./hash.ts";
 
 /** The head of a log's tree (C2SP tlog-checkpoint). */

@@ -1,5 +1,5 @@
 import { sha256 as portable } from "@noble/hashes/sha2.js";
-import { concatBytes } from "./base64.ts";
+import { concatBytes } from "../encodings.ts";
 
 /** The size of a hash in bytes. */
 export const HASH_SIZE = 32;

@@ -1,6 +1,6 @@
+import { fromBase64, toBase64 } from "../encodings.ts";
 import { InputError, Refusal } from "../refusal.ts";
 import { isObject, type Json, parseUnsignedJson } from "../strict-json.ts";
-import { fromBase64, toBase64 } from "./base64.ts";
 import { isKnownType } from "./entry.ts";
 import type { CheckedLog } from "./follow.ts";
 import { growTiles } from "./grow.ts";

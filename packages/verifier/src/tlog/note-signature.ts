@@ -1,6 +1,6 @@
 import type { CryptoKey } from "jose";
+import { concatBytes } from "../encodings.ts";
 import { quote, Refusal } from "../refusal.ts";
-import { concatBytes } from "./base64.ts";
 import { parseCheckpoint } from "./checkpoint.ts";
 import { NOTE_TYPE, type NoteType, type VerifierKey } from "./verifier-key.ts";
 

@@ -1,6 +1,6 @@
 import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
+import { concatBytes, fromBase64, toBase64 } from "../encodings.ts";
 import { quote, Refusal } from "../refusal.ts";
-import { concatBytes, fromBase64, toBase64 } from "./base64.ts";
 import { checkNoteSignature, signedMessage, uint64 } from "./note-signature.ts";
 import { isKeyName, NOTE_TYPE, type VerifierKey } from "./verifier-key.ts";
 

@@ -1,5 +1,5 @@
+import { fromBase64, toBase64 } from "../encodings.ts";
 import { quote, Refusal } from "../refusal.ts";
-import { fromBase64, toBase64 } from "./base64.ts";
 import type { ParsedCheckpoint } from "./checkpoint.ts";
 import { HASH_SIZE } from "./hash.ts";
 import { type Policy, verifyCheckpoint, type Witnessed } from "./policy.ts";

@@ -1,6 +1,6 @@
 import { bytesToHex } from "@noble/hashes/utils.js";
+import { concatBytes, fromBase64, toBase64 } from "../encodings.ts";
 import { quote, Refusal } from "../refusal.ts";
-import { concatBytes, fromBase64, toBase64 } from "./base64.ts";
 import { sha256 } from "./hash.ts";
 
 /** The supported signature types of C2SP signed-note, by purpose. */

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type * as bands from "../../../../packages/verifier/src/score/bands.ts";
-import { capsOf } from "../../../../packages/verifier/src/score/caps.ts";
-import { score } from "../../../../packages/verifier/src/score/score.ts";
+import { capsOf, score } from "../../../../packages/verifier/src/score/score.ts";
 import { ALL_PASSES, before, certificate, daysAgo, FUNDER, facts, outcomes, payee, payees, payments } from "./facts.ts";
 
 /** One payment per week, the last one this number of days ago. */
