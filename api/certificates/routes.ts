@@ -6,8 +6,9 @@ import { Problem } from "../platform/http/errors.ts";
 import { isPaid, type PaidRoute, paidRoute, type Route } from "../platform/http/route.ts";
 import { memoize } from "../platform/memo.ts";
 import { formatUsd } from "../platform/money.ts";
-import { MAIN_NETWORK } from "../platform/networks.ts";
-import { page, wantsHtml } from "../platform/page/page.ts";
+import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
+import { html, type Markup } from "../platform/page/html.ts";
+import { page, renderPage, wantsHtml } from "../platform/page/page.ts";
 import { CERTIFICATE_CREDENTIAL } from "./agent-registries/credential.ts";
 import type { TestOrder, TestOrdering } from "./agent-registries/order.ts";
 import { appearance, renderBadge, renderPlaceholderBadge } from "./appearance.ts";
@@ -19,12 +20,37 @@ import type { Kind } from "./kinds/kind.ts";
 import type { SharedAddresses } from "./links.ts";
 import { certificatePreview, placeholderPreview, type RenderPreview } from "./og-image.ts";
 import { renderCertificatePage } from "./pages/certificate-page.ts";
-import { renderMenu } from "./pages/menu-page.ts";
 import { PRODUCTS } from "./products.ts";
 import { CERTIFICATE, CERTIFICATE_RECORD, certificateId, MENU } from "./schemas.ts";
 import { sharedRecord, verificationRoutes } from "./verification-routes.ts";
 
-export interface CertificationRouteParts {
+const renderMenu = ({ menu, other_products }: Menu, baseUrl: string): string =>
+  renderPage({
+    title: "Tests",
+    description: "Every test of an agent: what it checks, what it costs, and how to run it.",
+    canonical: `${baseUrl}/inspect`,
+    jsonUrl: `${baseUrl}/inspect?format=json`,
+    current: "/inspect",
+    main: html`<div class="hero"><p class="eyebrow">Tests</p>
+<h1>What we test</h1>
+<p class="lead">Each test leads to a public certificate. <a href="/docs/pay">Start with one payment</a>; <a href="/docs/tests">complete programs that pass the others</a>. Also available <a href="/inspect?format=json">as JSON</a>.</p></div>
+${menu.map(
+  (test) => html`<section aria-labelledby="${test.id}"><h2 id="${test.id}">${test.summary}</h2>
+<p><code>${test.method} ${test.path}</code> · <strong>${cost(test)}</strong></p>
+<ol class="measure">${test.steps.map((step) => html`<li>${step}</li>`)}</ol>
+<p class="measure soft">${test.how_to_run}</p></section>`,
+)}
+<section aria-labelledby="others"><h2 id="others">Also for sale</h2>
+<ul class="rows">${other_products.map(
+      (one) => html`<li><h3>${one.summary}</h3><span class="price">${one.price} ${NETWORKS[one.network].money}</span>
+<code class="note soft">${one.method} ${one.path}</code></li>`,
+    )}</ul></section>`,
+  });
+
+const cost = ({ price, total_cost, network }: Menu["menu"][number]): Markup =>
+  html`${total_cost} ${NETWORKS[network].money}${total_cost !== price && html`, of which ${price} to start`}`;
+
+interface CertificationRouteParts {
   readonly certification: Certification;
   /** Certificates of another kind, at the same URLs. */
   readonly shared: SharedAddresses;
@@ -149,7 +175,7 @@ export function inspectRoute(routes: () => readonly Route[], baseUrl: string): R
   };
 }
 
-export type Menu = ReturnType<typeof menu>;
+type Menu = ReturnType<typeof menu>;
 
 function menu(paid: readonly PaidRoute[], baseUrl: string) {
   const offer = ({ id, method, path, summary, terms: { price, networks } }: PaidRoute) => ({

@@ -2,8 +2,7 @@ import { ABOUT } from "../platform/about.ts";
 import type { Listed } from "../platform/http/route.ts";
 import { SITE_NAME } from "../platform/page/page.ts";
 import { didWeb } from "../platform/signing/did.ts";
-import { jcs } from "../platform/signing/document.ts";
-import type { FlattenedJws } from "../platform/signing/jws.ts";
+import { type FlattenedJws, jcs } from "../platform/signing/document.ts";
 import { operationId, templatePath } from "./openapi.ts";
 import { costOf } from "./paid-listing.ts";
 

@@ -10,7 +10,7 @@ import { PROBLEMS, problemBody, problemOf } from "../platform/http/errors.ts";
 import { readBody } from "../platform/http/request.ts";
 import { type FreeRoute, type Listed, mountPath, type Route } from "../platform/http/route.ts";
 import { once } from "../platform/memo.ts";
-import type { FlattenedJws } from "../platform/signing/jws.ts";
+import type { FlattenedJws } from "../platform/signing/document.ts";
 import type { Address } from "../platform/wallet.ts";
 import { agentCard, registration } from "./agent-card.ts";
 import { llmsFullTxt, llmsTxt } from "./llms.ts";

@@ -1,5 +1,6 @@
 import { evaluate } from "../../packages/escrow/src/rules.ts";
 import type { EscrowContract } from "../payments/index.ts";
+import type { EscrowLimits } from "../platform/config/values.ts";
 import type { FieldError } from "../platform/http/schema.ts";
 import type { Signer } from "../platform/signing/document.ts";
 import type { Hex } from "../platform/wallet.ts";
@@ -9,19 +10,67 @@ import { type ContestParts, type Contests, createContests } from "./contest/answ
 import { closesAt, promisedBy, type WindowRefusal, windowOf } from "./contest/conditions.ts";
 import type { ContestWindow } from "./contest/store.ts";
 import { decodeContent } from "./decode-content.ts";
-import type { Delivery, StatedContest } from "./delivery.ts";
-import { deliveryDigest, deliveryOf, type Forward, sha256, signedOf } from "./delivery.ts";
+import {
+  type Delivery,
+  deliveryDigest,
+  deliveryOf,
+  type Forward,
+  type StatedContest,
+  sha256,
+  signedOf,
+} from "./delivery.ts";
 import { type Ambiguous, holdsNamed, namedIn, signedAmong, type Terms } from "./find-hold.ts";
-import { gasCharged, type Hold } from "./payment.ts";
-import type { Answered, Evaluation } from "./record.ts";
-import { evaluationPath, evaluationRecord, recordHash } from "./record.ts";
-import { createKeeper, type KeeperParts } from "./refund-overdue.ts";
+import type { EscrowIndex } from "./index-store.ts";
+import { gasCharged, type Hold, OUTCOME_GAS } from "./payment.ts";
+import { type Answered, type Evaluation, evaluationPath, evaluationRecord, recordHash } from "./record.ts";
 import type { Decided, EscrowStore } from "./store.ts";
+
+/** Overdue holds checked in one pass. */
+const PAGE = 1_024;
+/**
+ * Half of the day's gas is reserved for holds of at least this amount, in atomic USDC, so that dust cannot use it up.
+ */
+const WORTHWHILE = 1_000_000n;
+
+interface KeeperParts {
+  readonly store: EscrowStore;
+  readonly chain: EscrowChain;
+  readonly index: Pick<EscrowIndex, "overdue">;
+  readonly limits: EscrowLimits;
+  readonly log: CarryingParts["log"];
+}
+
+/**
+ * Creates the keeper that refunds holds not decided within 30 minutes by the chain's clock, the most valuable of a page
+ * first, within the day's budget of gas. Anyone may refund the rest. Each pass continues where the last one ended, so
+ * that holds that stay overdue do not hide others. Returns the number of holds it took.
+ */
+function createKeeper({ store, chain, index, limits, log }: KeeperParts): () => Promise<number> {
+  let after: Hold | null = null;
+  const mayCost = ({ info }: Hold) => (info.maxAmount < WORTHWHILE ? limits.keeperGas / 2n : limits.keeperGas);
+  return async () => {
+    const page: readonly Hold[] = (await index.overdue(await chain.time(), PAGE, after)) ?? [];
+    after = page.length < PAGE ? null : (page.at(-1) ?? null);
+    const due = page.filter(({ info }) => info.maxAmount >= limits.minimum);
+    let [taken, left] = [0, 0];
+    for (const hold of due.toSorted(byValue)) {
+      const became = await store.timeOut(hold, { gas: OUTCOME_GAS, most: mayCost(hold) });
+      if (became === "stored") taken++;
+      if (became === "spent") left++;
+    }
+    if (left > 0)
+      log.warn({ holds: left }, "the day's gas for overdue holds is spent, but their buyers can refund them");
+    return taken;
+  };
+}
+
+const byValue = ({ info: one }: Hold, { info: other }: Hold): number =>
+  one.maxAmount < other.maxAmount ? 1 : one.maxAmount > other.maxAmount ? -1 : 0;
 
 /** The time that a release needs to be mined. A later one would revert, and its payment would never end. */
 const RELEASE_WITHIN_SECONDS = 60;
 
-export interface EscrowParts extends CarryingParts, KeeperParts, ContestParts {
+interface EscrowParts extends CarryingParts, KeeperParts, ContestParts {
   readonly contracts: readonly EscrowContract[];
   readonly store: EscrowStore;
   readonly chain: EscrowChain;
@@ -50,7 +99,7 @@ export type Refusal =
   | WindowRefusal;
 
 /** Conditions of an offer that the arbiter's policy does not accept, so they could not be contested. */
-export interface RefusedConditions {
+interface RefusedConditions {
   readonly refused: "conditions";
   readonly errors: readonly FieldError[];
 }

@@ -7,8 +7,7 @@ import { createPeers } from "./http/peers.ts";
 import type { Meter } from "./metrics/meter.ts";
 import { eachNetwork } from "./networks.ts";
 import { didWeb, keyUrl } from "./signing/did.ts";
-import { createSigner } from "./signing/document.ts";
-import { compactJws, flattenedJws } from "./signing/jws.ts";
+import { compactJws, createSigner, flattenedJws } from "./signing/document.ts";
 import { publicKeys, signingKey } from "./signing/keys.ts";
 import type { Platform, ServiceKeys } from "./slice.ts";
 

@@ -6,8 +6,7 @@ import type { Peers } from "./http/peers.ts";
 import type { Listed, Route, Tag } from "./http/route.ts";
 import type { Meter } from "./metrics/meter.ts";
 import type { Network } from "./networks.ts";
-import type { Signer } from "./signing/document.ts";
-import type { compactJws, FlattenedJws } from "./signing/jws.ts";
+import type { compactJws, FlattenedJws, Signer } from "./signing/document.ts";
 import type { PublicJwk } from "./signing/keys.ts";
 
 /** The shared foundation of all slices. */

@@ -1,3 +1,10 @@
+export { SELLER_BADGE } from "./published/document.ts";
+export { origin } from "./published/schemas.ts";
+export { IN_SITE, REQUEST, STANDS } from "./published/store.ts";
+export { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "./published/verification.ts";
+export { siteName } from "./record.ts";
+export { PATH_PREFIX } from "./schemas.ts";
+
 import { hkdfSync } from "node:crypto";
 import { getAddress } from "viem";
 import type { PublicLog } from "../log/index.ts";
@@ -22,22 +29,43 @@ import { EXAM_NETWORK, PROBES_AN_HOUR } from "./products.ts";
 import { createPublished, sellerAddresses } from "./published/read-published.ts";
 import { publishedRoutes } from "./published/routes.ts";
 import { createPublishedExamReader } from "./published/store.ts";
-import type { PassingShop } from "./rehearsal/rehearsal.ts";
-import { REHEARSAL_NETWORK } from "./rehearsal/rehearsal.ts";
-import { createRehearsalStore } from "./rehearsal/rehearsal-store.ts";
+import {
+  INTERRUPTED,
+  type PassingShop,
+  REHEARSAL_NETWORK,
+  type RehearsalOrder,
+  type RehearsalResult,
+  resultOf,
+} from "./rehearsal/rehearsal.ts";
+import { createRehearsalStore, type RehearsalStore } from "./rehearsal/rehearsal-store.ts";
 import { rehearsalRoutes } from "./rehearsal/routes.ts";
-import { createRehearsalRunner } from "./rehearsal/run-rehearsal.ts";
 import { examRoutes } from "./routes.ts";
-import { createExamRunner, type ExamRunner } from "./run-exam.ts";
+import { beginHolding, createExamRunner, createRunner, type ExamRunner, type HoldingParts } from "./run-exam.ts";
 import { createExamIntake } from "./take-order.ts";
 import { createVisitor } from "./visitor-web.ts";
 
-export { SELLER_BADGE } from "./published/document.ts";
-export { origin } from "./published/schemas.ts";
-export { IN_SITE, REQUEST, STANDS } from "./published/store.ts";
-export { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "./published/verification.ts";
-export { siteName } from "./record.ts";
-export { PATH_PREFIX } from "./schemas.ts";
+interface RehearsalRunnerParts extends HoldingParts {
+  readonly store: Pick<RehearsalStore, "take" | "complete">;
+}
+
+/** Runs each rehearsal once. One that breaks off leaves behind only a payment in test money. */
+const createRehearsalRunner = (parts: RehearsalRunnerParts): ExamRunner =>
+  createRunner(
+    () => parts.store.take(),
+    async ({ id, order }) => parts.store.complete(id, await outcome(parts, order)),
+  );
+
+async function outcome(parts: RehearsalRunnerParts, order: RehearsalOrder): Promise<RehearsalResult> {
+  try {
+    const holding = await beginHolding(parts, new AbortController().signal);
+    const examined = { ...order, amount: BigInt(order.amount), network: REHEARSAL_NETWORK };
+    return resultOf(await holding.examine(examined, async () => undefined));
+  } catch (error) {
+    parts.log.warn({ err: error, url: order.url }, "a rehearsal of the seller's exam did not finish");
+    const why = error instanceof Error ? error.message : String(error);
+    return INTERRUPTED(`The rehearsal could not be held, and nothing was judged: ${why}`);
+  }
+}
 
 /** Creates the published records of sellers. */
 export function createSellerRecords(

@@ -1,3 +1,4 @@
+import { Resvg } from "@resvg/resvg-js";
 import type { Context } from "hono";
 import type { Arbiter } from "../arbiter/index.ts";
 import { paidListing } from "../discovery/index.ts";
@@ -11,14 +12,41 @@ import { FAVICON_SVG, page, pageWith, policyWithScript, wantsHtml } from "../pla
 import { DOCS_SCRIPT, type Docs, renderDocs, renderDocsPage } from "./docs-page.ts";
 import { DOCS_PAGES } from "./docs-pages.ts";
 import { type Figures, HOME, renderHome } from "./home-page.ts";
-import { faviconIco, iconPng } from "./icons.ts";
 import type { Tarballs } from "./packages/tarballs.ts";
 import { type PayPage, renderPay } from "./pay-page.ts";
 import { PAY_SCRIPT } from "./pay-script.ts";
 import { privacyMarkdown, renderPrivacy } from "./privacy-page.ts";
 import { renderTerms, terms, termsMarkdown } from "./terms-page.ts";
 
-export interface HomeRouteParts {
+/** The site's icon as a square PNG. */
+const iconPng = (size: number): Uint8Array =>
+  new Resvg(FAVICON_SVG, { fitTo: { mode: "width", value: size }, font: { loadSystemFonts: false } }).render().asPng();
+
+const HEADER_BYTES = 6;
+const ENTRY_BYTES = 16;
+const FAVICON_SIZES = [16, 32, 48] as const;
+
+/** The site's icon as a Windows icon file: a directory followed by a PNG of each size. */
+export function faviconIco(): Uint8Array {
+  const images = FAVICON_SIZES.map((size) => ({ size, png: iconPng(size) }));
+  const directory = Buffer.alloc(HEADER_BYTES + ENTRY_BYTES * images.length);
+  directory.writeUInt16LE(1, 2);
+  directory.writeUInt16LE(images.length, 4);
+  let offset = directory.length;
+  for (const [index, { size, png }] of images.entries()) {
+    const at = HEADER_BYTES + ENTRY_BYTES * index;
+    directory.writeUInt8(size, at);
+    directory.writeUInt8(size, at + 1);
+    directory.writeUInt16LE(1, at + 4);
+    directory.writeUInt16LE(32, at + 6);
+    directory.writeUInt32LE(png.length, at + 8);
+    directory.writeUInt32LE(offset, at + 12);
+    offset += png.length;
+  }
+  return Buffer.concat([directory, ...images.map(({ png }) => png)]);
+}
+
+interface HomeRouteParts {
   /** The whole table, including these routes; complete by the time they are called. */
   readonly routes: () => readonly Listed[];
   readonly baseUrl: string;
@@ -76,7 +104,7 @@ const homeDocument = (parts: HomeRouteParts) => ({
   free: reads(parts).map((read) => ({ method: "GET", ...read })),
 });
 
-export interface CrawlerRouteParts {
+interface CrawlerRouteParts {
   /** The whole table; complete by the time the routes are called. */
   readonly routes: () => readonly Listed[];
   readonly baseUrl: string;
@@ -143,7 +171,7 @@ const sitemap = (routes: readonly Listed[], baseUrl: string): string =>
 ${routes.filter(isListed).map(({ path }) => html`<url><loc>${baseUrl}${path}</loc></url>\n`)}</urlset>
 `.toString();
 
-export interface GuideRouteParts extends PayPage {
+interface GuideRouteParts extends PayPage {
   /** Our packages, as built. */
   readonly tarballs: Tarballs;
   /** The whole table; complete by the time the routes are called. */

@@ -5,9 +5,8 @@ import type { ChainReader } from "../../platform/chain/chain.ts";
 import type { Config } from "../../platform/config/config.ts";
 import { MAIN_NETWORK, NETWORKS } from "../../platform/networks.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
-import { createLogAnchors } from "../anchor/chain.ts";
-import { createAnchoring } from "../anchor/make-anchors.ts";
-import { createAnchorStore } from "../anchor/store.ts";
+import { type AnchorChain, createLogAnchors } from "../anchor/chain.ts";
+import { type AnchorStore, createAnchorStore, type Progress } from "../anchor/store.ts";
 import { createLogCheckpoints } from "../checkpoints-store.ts";
 import type { LogState } from "../integrate.ts";
 import type { LogStore } from "../store.ts";
@@ -16,7 +15,39 @@ import { createWitnessCalls } from "./calls-web.ts";
 import { createOffer } from "./offer-checkpoint.ts";
 import { createWitnessStore, readWitnessed } from "./store.ts";
 
-export interface WitnessingParts {
+interface AnchoringParts {
+  readonly generation: number;
+  readonly origin: string;
+  readonly store: Pick<LogStore, "newest">;
+  readonly anchors: AnchorStore;
+  readonly chain: AnchorChain;
+  readonly everySeconds: number;
+  readonly log: { error(facts: object, message: string): void };
+}
+
+/**
+ * Anchors the newest checkpoint every `everySeconds`, in one process, and follows the anchor until its block is final. The
+ * first anchor is made `everySeconds` after the log began.
+ */
+export function createAnchoring({ generation, origin, store, anchors, chain, everySeconds, log }: AnchoringParts) {
+  return async (): Promise<void> => {
+    if ((await anchors.open(generation)) === null) {
+      const newest = await store.newest(generation);
+      if (newest !== null) await anchors.begin(generation, newest, everySeconds);
+    }
+    const open = await anchors.open(generation);
+    if (open === null) return;
+    const progress = await chain.carry(origin, open);
+    if (isSame(progress, open)) return;
+    await anchors.progress(generation, open.size, progress);
+    if (progress.state === "failed") log.error({ size: open.size }, "the chain rejects an anchor of the log");
+  };
+}
+
+const isSame = (one: Progress, other: Progress): boolean =>
+  one.state === other.state && one.transaction === other.transaction && one.block === other.block;
+
+interface WitnessingParts {
   readonly config: Pick<Config, "log">;
   readonly pool: pg.Pool;
   readonly chain: ChainReader;

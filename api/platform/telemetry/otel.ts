@@ -20,7 +20,7 @@ import {
 import { BatchSpanProcessor, TraceIdRatioBasedSampler, TracerProvider } from "@opentelemetry/sdk-trace";
 import type { MetricObjectWithValues, MetricValue } from "prom-client";
 import { VERSION } from "../about.ts";
-import type { TelemetrySettings } from "../config/telemetry-settings.ts";
+import type { TelemetrySettings } from "../config/config.ts";
 import { traceWith } from "./tracing.ts";
 
 // The only file that loads OpenTelemetry. It is loaded only if a collector is named.

@@ -1,7 +1,7 @@
 import { glob, readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { faviconIco } from "../../../api/site/icons.ts";
-import { STORED_DATA } from "../../../api/site/stored-data.ts";
+import { STORED_DATA } from "../../../api/site/privacy-page.ts";
+import { faviconIco } from "../../../api/site/routes.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";

@@ -4,7 +4,7 @@ import { createOfferEIP712, createReceiptEIP712 } from "@x402/extensions/offer-r
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createOfferReceipt } from "../../../api/payments/receipt.ts";
 import { didDocument, didWeb, keyUrl } from "../../../api/platform/signing/did.ts";
-import { compactJws } from "../../../api/platform/signing/jws.ts";
+import { compactJws } from "../../../api/platform/signing/document.ts";
 import { checkOffer, checkReceipt } from "../../../packages/verifier/src/commands/offer-receipt.ts";
 import { checkSigned, type Expected } from "../../../packages/verifier/src/offer-receipt/check.ts";
 import type { Kind } from "../../../packages/verifier/src/offer-receipt/statement.ts";
