@@ -6,13 +6,13 @@ import { type Correction, correctVerdict } from "../api/arbiter/reach-verdict.ts
 import { readContracts } from "../api/escrow/contracts-chain.ts";
 import { ESCROW_NETWORK } from "../api/escrow/payment.ts";
 import { createChain } from "../api/platform/chain/chain.ts";
-import { type Config, parseConfig } from "../api/platform/config/config.ts";
+import type { Config } from "../api/platform/config/config.ts";
 import { connect } from "../api/platform/db/connection.ts";
 import { didWeb } from "../api/platform/signing/did.ts";
 import { createSigner } from "../api/platform/signing/document.ts";
 import { signingKey } from "../api/platform/signing/keys.ts";
 import { openScores } from "../api/score/index.ts";
-import { embeddedEnvironment, isConfigured } from "./embedded/environment.ts";
+import { readConfig } from "./embedded/environment.ts";
 import { SettingError } from "./embedded/settings.ts";
 
 const USAGE = `Usage: npm run arbiter:correct -- <id of the verdict> --reason "what the arbiter got wrong"
@@ -42,13 +42,6 @@ function readOrder(args: readonly string[]): Order {
       `Expected an ID of 32 hex digits and a reason of 1 to ${MAX_REASON} characters.\n\n${USAGE}`,
     );
   return { id, reason };
-}
-
-async function readConfig(): Promise<Config> {
-  const env = isConfigured(process.env) ? process.env : await embeddedEnvironment(process.env);
-  const config = parseConfig(env);
-  if ("problem" in config) throw new SettingError(config.problem);
-  return config;
 }
 
 async function correct(config: Config, { id, reason }: Order): Promise<Correction> {

@@ -1,20 +1,12 @@
 import type pg from "pg";
-import {
-  formatEther,
-  type Hex,
-  padHex,
-  parseAbi,
-  parseEventLogs,
-  TransactionReceiptNotFoundError,
-  toEventSelector,
-} from "viem";
+import { formatEther, type Hex, padHex, parseAbi, TransactionReceiptNotFoundError } from "viem";
 import type { ChainReader } from "../api/platform/chain/chain.ts";
+import { type Transfer, transferPages } from "../api/platform/chain/usdc.ts";
 import { bytes, hex } from "../api/platform/db/connection.ts";
 import { formatUsd } from "../api/platform/money.ts";
 import { NETWORKS, type Network } from "../api/platform/networks.ts";
 import { feeOf } from "../api/platform/relayer/send.ts";
 import type { Address } from "../api/platform/wallet.ts";
-import { usdcEventsAbi } from "../contracts/abi.ts";
 
 /** One movement of money, in one transaction of the chain. */
 export interface Entry {
@@ -61,7 +53,6 @@ export interface Books {
   readonly missing: readonly Hex[];
 }
 
-const [, TRANSFER] = usdcEventsAbi;
 const BALANCE = parseAbi(["function balanceOf(address) view returns (uint256)"]);
 
 /** Reads every movement of our USDC from the chain, with its purpose. Returns null if the journal has no payment. */
@@ -179,37 +170,17 @@ async function refundsOf({ db }: BooksParts) {
   return { has: (one: Hex) => refunds.has(one), isExam: (one: Hex) => exams.has(one) };
 }
 
-interface Transfer {
-  readonly transaction: Hex;
-  readonly block: number;
-  readonly logIndex: number;
-  readonly from: Address;
-  readonly to: Address;
-  readonly value: bigint;
-}
-
 async function transfersIn({ chain, network, accounts }: BooksParts, { fromBlock, toBlock }: Range) {
   const own = accounts.map((address) => padHex(address, { size: 32 }));
   const found = new Map<string, Transfer>();
-  for (const topics of [
-    [toEventSelector(TRANSFER), null, own],
-    [toEventSelector(TRANSFER), own],
-  ])
-    for await (const { logs } of chain.logs.pages(
-      { address: NETWORKS[network].usdc.address, topics },
+  const { address: usdc } = NETWORKS[network].usdc;
+  for (const parties of [[null, own], [own]])
+    for await (const { transfers } of transferPages(
+      chain.logs,
+      { usdc, parties },
       { from: BigInt(fromBlock), to: BigInt(toBlock) },
     ))
-      for (const { args, ...log } of parseEventLogs({ abi: [TRANSFER], logs: [...logs] })) {
-        const transfer: Transfer = {
-          transaction: log.transactionHash,
-          block: Number(log.blockNumber),
-          logIndex: log.logIndex,
-          from: args.from.toLowerCase() as Address,
-          to: args.to.toLowerCase() as Address,
-          value: args.value,
-        };
-        if (transfer.value > 0n) found.set(placeOf(transfer), transfer);
-      }
+      for (const transfer of transfers) if (transfer.value > 0n) found.set(placeOf(transfer), transfer);
   return [...found.values()];
 }
 

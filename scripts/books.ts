@@ -3,12 +3,12 @@ import pg from "pg";
 import { parseAbi } from "viem";
 import { createChain } from "../api/platform/chain/chain.ts";
 import { accountAddress } from "../api/platform/chain/remote-signer.ts";
-import { type Config, parseConfig } from "../api/platform/config/config.ts";
+import type { Config } from "../api/platform/config/config.ts";
 import { MAIN_NETWORK, NETWORKS, type Network } from "../api/platform/networks.ts";
 import type { Address } from "../api/platform/wallet.ts";
 import { readOperators } from "../indexer/operators.ts";
 import { amountText, type Books, type Entry, readBooks } from "./books-chain.ts";
-import { embeddedEnvironment } from "./embedded/environment.ts";
+import { readConfig } from "./embedded/environment.ts";
 import { SettingError } from "./embedded/settings.ts";
 
 const USAGE = `Usage: npm run books -- [--from 2026-01-01] [--to 2026-01-31] [--network base|base-sepolia] [--days]
@@ -53,12 +53,6 @@ function dayOf(text: string | undefined): string | null {
   if (Number.isNaN(time.getTime()) || time.toISOString().slice(0, 10) !== text)
     throw new Error(`Expected a day like 2026-01-31, not ${JSON.stringify(text)}.`);
   return text;
-}
-
-async function readConfig(): Promise<Config> {
-  const config = parseConfig(process.env.DATABASE_URL ? process.env : await embeddedEnvironment(process.env));
-  if ("problem" in config) throw new SettingError(config.problem);
-  return config;
 }
 
 const FEE_RECIPIENT = parseAbi(["function FEE_RECIPIENT() view returns (address)"]);

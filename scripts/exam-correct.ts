@@ -6,7 +6,7 @@ import { createExamStore } from "../api/sellers/exam-store.ts";
 import { createGrantStore, type GrantStore, tokenSha256 } from "../api/sellers/orders-store.ts";
 import { correctExam, type ExamCorrected } from "../api/sellers/published/read-published.ts";
 import { createCorrections } from "../api/sellers/published/store.ts";
-import { embeddedEnvironment, isConfigured } from "./embedded/environment.ts";
+import { apiEnvironment } from "./embedded/environment.ts";
 import { SettingError } from "./embedded/settings.ts";
 
 const USAGE = `Usage: npm run exam:correct -- <id of the seller's certificate> --reason "what the examiner got wrong" [--free-exam]
@@ -67,7 +67,7 @@ async function grant(grants: GrantStore, id: string): Promise<string> {
 
 try {
   const { id, reason, isFree } = readOrder(process.argv.slice(2));
-  const env = isConfigured(process.env) ? process.env : await embeddedEnvironment(process.env);
+  const env = await apiEnvironment(process.env);
   const database = readDatabaseUrl("a PostgreSQL URL, like postgres://api:secret@localhost:5432/trust", env);
   if ("problem" in database) throw new SettingError(database.problem);
   const pool = connect(database.url, 1);

@@ -1,12 +1,13 @@
 import type pg from "pg";
-import { type Hex, padHex, parseEventLogs, toEventSelector } from "viem";
+import { type Hex, padHex, parseEventLogs } from "viem";
 import type { ChainReader } from "../api/platform/chain/chain.ts";
+import { type Transfer, transferPages } from "../api/platform/chain/usdc.ts";
 import { bytes, hex } from "../api/platform/db/connection.ts";
 import { NETWORKS, type Network } from "../api/platform/networks.ts";
 import type { Address } from "../api/platform/wallet.ts";
 import { usdcEventsAbi } from "../contracts/abi.ts";
 
-const [AUTHORIZATION_USED, TRANSFER] = usdcEventsAbi;
+const [AUTHORIZATION_USED] = usdcEventsAbi;
 
 /** USDC that arrived without a matching row in the journal. */
 export interface UnknownReceipt {
@@ -114,27 +115,15 @@ async function rowsIn({ db, network }: ReconcileParts, from: number, to: number)
 const placeOf = ({ transaction, logIndex }: { readonly transaction: Hex; readonly logIndex: number }) =>
   `${transaction} ${logIndex}`;
 
-interface Transfer extends Pick<UnknownReceipt, "transaction" | "block" | "logIndex" | "from" | "value"> {
-  readonly to: Address;
-}
-
 async function transfersTo(
   { chain, network, progress }: ReconcileParts,
   to: readonly Address[],
   range: { readonly from: bigint; readonly to: bigint },
 ): Promise<Transfer[]> {
-  const topics = [toEventSelector(TRANSFER), null, to.map((address) => padHex(address, { size: 32 }))];
+  const parties = [null, to.map((address) => padHex(address, { size: 32 }))];
   const found: Transfer[] = [];
-  for await (const page of chain.logs.pages({ address: NETWORKS[network].usdc.address, topics }, range)) {
-    for (const { args, ...log } of parseEventLogs({ abi: [TRANSFER], logs: [...page.logs] }))
-      found.push({
-        transaction: log.transactionHash,
-        block: Number(log.blockNumber),
-        logIndex: log.logIndex,
-        from: args.from.toLowerCase() as Address,
-        to: args.to.toLowerCase() as Address,
-        value: args.value,
-      });
+  for await (const page of transferPages(chain.logs, { usdc: NETWORKS[network].usdc.address, parties }, range)) {
+    found.push(...page.transfers);
     progress(page.read.to, range.to);
   }
   return found;

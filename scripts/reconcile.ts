@@ -1,11 +1,11 @@
 import { parseArgs } from "node:util";
 import { createChain } from "../api/platform/chain/chain.ts";
-import { type Config, parseConfig } from "../api/platform/config/config.ts";
+import type { Config } from "../api/platform/config/config.ts";
 import { connect } from "../api/platform/db/connection.ts";
 import { formatUsd } from "../api/platform/money.ts";
 import { MAIN_NETWORK, NETWORKS, type Network } from "../api/platform/networks.ts";
 import { readOperators } from "../indexer/operators.ts";
-import { embeddedEnvironment, isConfigured } from "./embedded/environment.ts";
+import { readConfig } from "./embedded/environment.ts";
 import { SettingError } from "./embedded/settings.ts";
 import { type Reconciliation, reconcile, type UnknownReceipt } from "./reconcile-chain.ts";
 
@@ -46,13 +46,6 @@ function blockOf(text: string | undefined): number | null {
   if (text === undefined) return null;
   if (!/^\d{1,15}$/.test(text)) throw new Error(`Expected a block number, not ${JSON.stringify(text)}.`);
   return Number(text);
-}
-
-async function readConfig(): Promise<Config> {
-  const env = isConfigured(process.env) ? process.env : await embeddedEnvironment(process.env);
-  const config = parseConfig(env);
-  if ("problem" in config) throw new SettingError(config.problem);
-  return config;
 }
 
 async function compare(config: Config, { networks, from, to }: Order): Promise<(Reconciliation | null)[]> {

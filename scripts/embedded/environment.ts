@@ -1,21 +1,20 @@
 import { join } from "node:path";
+import { type Config, parseConfig } from "../../api/platform/config/config.ts";
 import { loadKeys } from "./keys.ts";
 import { localWitness } from "./local-witness.ts";
 import { runningPostgres } from "./postgres.ts";
 import { apiPlan } from "./services.ts";
 import { readSettings, SettingError } from "./settings.ts";
 
-/** Whether the environment has a database, and so describes a separate installation. */
-export const isConfigured = (env: Readonly<Record<string, string | undefined>>): boolean =>
-  Boolean(env.DATABASE_URL || env.DATABASE_URL_FILE);
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Returns the environment of the API of a running `npm start`, for other commands.
- * @throws SettingError if nothing runs in `DATA_DIR`
+ * Returns the environment of the API, for other commands: this process's own if it has a database, else that of a
+ * running `npm start`.
+ * @throws SettingError if it has none and nothing runs in `DATA_DIR`
  */
-export async function embeddedEnvironment(
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<Readonly<Record<string, string | undefined>>> {
+export async function apiEnvironment(env: Environment): Promise<Environment> {
+  if (env.DATABASE_URL || env.DATABASE_URL_FILE) return env;
   const settings = await readSettings(env);
   const { dataDirectory } = settings;
   const postgres = await runningPostgres(join(dataDirectory, "postgres"));
@@ -27,4 +26,11 @@ export async function embeddedEnvironment(
   // Commands need only the witness's key, so its port may differ.
   const { setting: witness } = await localWitness(services);
   return { ...apiPlan({ ...services, witness }).env };
+}
+
+/** Returns the settings of the API. @throws SettingError if there are none, or one is wrong */
+export async function readConfig(): Promise<Config> {
+  const config = parseConfig(await apiEnvironment(process.env));
+  if ("problem" in config) throw new SettingError(config.problem);
+  return config;
 }

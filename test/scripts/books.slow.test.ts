@@ -1,4 +1,6 @@
 import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { encodeFunctionData, parseAbi, parseUnits } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
@@ -10,7 +12,7 @@ import { environmentOf } from "../support/arbiter/verdicts.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { stockFetch } from "../support/escrow/auth-capture.ts";
 import { deployOperator } from "../support/escrow/contract.ts";
-import { forFile } from "../support/for-file.ts";
+import { folderForFile, forFile } from "../support/for-file.ts";
 import { post, v2 } from "../support/payments/requests.ts";
 import { newPayer, signPayment } from "../support/payments/signing.ts";
 import { connectOwner } from "../support/service/database.ts";
@@ -31,9 +33,10 @@ interface Ran {
   readonly errors: string;
 }
 
-const run = (...args: readonly string[]) =>
+const run = (...args: readonly string[]) => runWith(environmentOf(service), ...args);
+
+const runWith = ({ FACILITATOR_URL: _, ...configured }: ReturnType<typeof environmentOf>, ...args: readonly string[]) =>
   new Promise<Ran>((resolve) => {
-    const { FACILITATOR_URL: _, ...configured } = environmentOf(service);
     const own = { ESCROW_ADDRESSES: operator, FACILITATOR_PRIVATE_KEY: RELAYER.key };
     const env = { ...bareEnvironment(), ...configured, ...own };
     execFile(process.execPath, [COMMAND, ...args], { env }, (error, output, errors) => {
@@ -106,4 +109,13 @@ test("A sale without a transfer, and an invalid day, are named", async () => {
   const { code, errors } = await run();
   expect([code, errors]).toEqual([1, expect.stringContaining("a sale without a transfer, 0x")]);
   expect(await run("--from", "31.1.2026")).toMatchObject({ code: 2, errors: expect.stringContaining("Usage:") });
+});
+
+test("The database is also found by a file with its URL", async () => {
+  const { DATABASE_URL = "", ...others } = environmentOf(service);
+  const file = join(await folderForFile("books-"), "url");
+  await writeFile(file, DATABASE_URL);
+  expect(
+    await runWith({ ...others, DATABASE_URL_FILE: file }, "--from", "2020-01-01", "--to", "2020-01-02"),
+  ).toMatchObject({ rows: [], errors: "" });
 });

@@ -1,6 +1,7 @@
 import {
   decodeFunctionResult,
   encodeFunctionData,
+  type LogTopic,
   type PublicClient,
   padHex,
   parseEventLogs,
@@ -11,6 +12,7 @@ import type { NetworkFacts } from "../networks.ts";
 import type { Address, Hex } from "../wallet.ts";
 import type { NonceKey } from "./authorizations.ts";
 import type { ChainReader } from "./chain.ts";
+import type { BlockRange, LogReader } from "./logs.ts";
 import { type Call, readAtBlock } from "./read-at-block.ts";
 import { discreet } from "./rpc.ts";
 import type { Funds, Head } from "./view.ts";
@@ -86,21 +88,33 @@ async function transfersOf(
   for (let place = 0; place < addresses.length; place += ADDRESSES_A_CALL) {
     const some = addresses.slice(place, place + ADDRESSES_A_CALL).map((one) => padHex(one, { size: 32 }));
     for (const parties of [[null, some], [some]]) {
-      const filter = { address, topics: [toEventSelector(TRANSFER), ...parties] };
-      for await (const page of logs.pages(filter, { from: BigInt(from), to: BigInt(to) }))
-        found.push(...parseEventLogs({ abi: [TRANSFER], logs: [...page.logs] }).map(parse));
+      const pages = transferPages(logs, { usdc: address, parties }, { from: BigInt(from), to: BigInt(to) });
+      for await (const page of pages) found.push(...page.transfers);
     }
   }
   return found.sort((one, other) => one.block - other.block || one.logIndex - other.logIndex);
 }
 
+interface Parties {
+  readonly usdc: Address;
+  /** The senders and the recipients, as topics; null for anyone. */
+  readonly parties: readonly LogTopic[];
+}
+
+/** Yields the transfers between these parties, both blocks included, page by page. */
+export async function* transferPages(logs: LogReader, { usdc, parties }: Parties, range: BlockRange) {
+  const filter = { address: usdc, topics: [toEventSelector(TRANSFER), ...parties] };
+  for await (const page of logs.pages(filter, range))
+    yield { read: page.read, transfers: parseEventLogs({ abi: [TRANSFER], logs: [...page.logs] }).map(parse) };
+}
+
 const parse = (log: ParsedTransfer): Transfer => ({
+  transaction: log.transactionHash,
+  block: Number(log.blockNumber),
+  logIndex: log.logIndex,
   from: log.args.from.toLowerCase() as Address,
   to: log.args.to.toLowerCase() as Address,
   value: log.args.value,
-  block: Number(log.blockNumber),
-  transaction: log.transactionHash,
-  logIndex: log.logIndex,
 });
 
 type ParsedTransfer = ReturnType<typeof parseEventLogs<[typeof TRANSFER]>>[number];
