@@ -89,7 +89,6 @@ const codeOf = (error: BaseError): number => {
 
 /** How long a smaller range is used before a range of twice the size is tried again. */
 const GROW_AFTER_MS = 600_000;
-const MOST_DOUBLINGS = 20;
 
 /** The filter of an `eth_getLogs`. */
 export interface LogFilter {
@@ -138,7 +137,8 @@ interface Asked {
 }
 
 export function createLogReader({ client, mostBlocks, now = () => performance.now() }: LogReaderParts): LogReader {
-  const accepted = createWidth(BigInt(mostBlocks), now);
+  const accepted = createWidth(mostBlocks, now);
+  const width = () => BigInt(accepted.current());
   const ask = async ({ address, topics }: LogFilter, { from, to }: Asked, options: { retryCount?: number }) => {
     const toBlock = to === "latest" ? to : numberToHex(to);
     const filter = { address, topics: [...topics], fromBlock: numberToHex(from), toBlock };
@@ -146,14 +146,14 @@ export function createLogReader({ client, mostBlocks, now = () => performance.no
     return logs.map((log) => mined(formatLog(log)));
   };
   /** A range with too many logs does not predict the next one. */
-  const learn = ({ tooMany, width }: LogRefusal) => (tooMany === "blocks" ? accepted.shrink(width) : undefined);
+  const learn = ({ tooMany, width }: LogRefusal) => (tooMany === "blocks" ? accepted.shrink(Number(width)) : undefined);
   return {
     newest: (filter, from) => ask(filter, { from, to: "latest" }, { retryCount: 0 }),
-    width: accepted.current,
+    width,
     async page(filter, range, { at, allowance }) {
       let failures = 0;
-      for (let width = accepted.current(); allowance.left() > 0; ) {
-        const read = at === "start" ? firstOf(range, width) : lastOf(range, width);
+      for (let blocks = width(); allowance.left() > 0; ) {
+        const read = at === "start" ? firstOf(range, blocks) : lastOf(range, blocks);
         allowance.spend();
         try {
           return { logs: await asReading(failures, () => ask(filter, read, { retryCount: 0 })), read };
@@ -163,15 +163,15 @@ export function createLogReader({ client, mostBlocks, now = () => performance.no
           if (refusal === null && (++failures > 1 || allowance.left() === 0)) throw error;
           if (refusal === null) continue;
           learn(refusal);
-          width = refusal.width;
+          blocks = refusal.width;
         }
       }
       return null;
     },
     async *pages(filter, range) {
-      let narrowed = accepted.current();
+      let narrowed = width();
       for (let from = range.from; from <= range.to; ) {
-        const read = firstOf({ from, to: range.to }, smaller(narrowed, accepted.current()));
+        const read = firstOf({ from, to: range.to }, smaller(narrowed, width()));
         try {
           yield { logs: await ask(filter, read, {}), read };
           from = read.to + 1n;
@@ -212,18 +212,13 @@ const lastOf = ({ from, to }: BlockRange, width: bigint): BlockRange => ({
   to,
 });
 
-/** Shrinks immediately, and doubles every ten minutes until it is back to its full size. */
-function createWidth(most: bigint, now: () => number) {
-  let learned = most;
-  let since = 0;
+/** Tracks how many blocks one call may cover: shrinks immediately, and doubles every ten minutes up to its full size. */
+export function createWidth(most: number, now: () => number = () => performance.now()) {
+  let [learned, since] = [most, 0];
   return {
-    current: (): bigint => {
-      const doublings = Math.min(Math.floor((now() - since) / GROW_AFTER_MS), MOST_DOUBLINGS);
-      return smaller(most, learned << BigInt(Math.max(doublings, 0)));
-    },
-    shrink: (width: bigint): void => {
-      learned = width;
-      since = now();
+    current: (): number => Math.min(most, learned * 2 ** Math.max(0, Math.floor((now() - since) / GROW_AFTER_MS))),
+    shrink: (blocks: number): void => {
+      [learned, since] = [blocks, now()];
     },
   };
 }

@@ -10,6 +10,7 @@ import {
   USED_TOPIC,
   WrongAnswerError,
 } from "../../platform/chain/log-answers.ts";
+import { createWidth } from "../../platform/chain/logs.ts";
 import { type Provider, TooMuchError } from "../../platform/chain/provider.ts";
 import { MAIN_NETWORK, NETWORKS } from "../../platform/networks.ts";
 import type { Address } from "../../platform/wallet.ts";
@@ -123,8 +124,6 @@ const CUT_AT = 500;
 /** The most blocks that are read in full because they have more transfers to one wallet than a provider returns. */
 const MOST_WHOLE_BLOCKS = 8;
 const WIDEN = 4;
-/** A smaller width is used for this long before twice as many blocks are tried again. */
-const GROW_AFTER_MS = 600_000;
 
 const topicOf = (address: Address): string => `0x${address.slice(2).padStart(64, "0")}`;
 const addressOf = (topic: string | undefined): Address => `0x${(topic ?? "").slice(26)}`;
@@ -150,7 +149,7 @@ export type InflowReader = ReturnType<typeof createInflowReader>;
  */
 export function createInflowReader({ provider, marks: store }: InflowReaderParts) {
   const marks = createMarks(provider, store);
-  const widest = createWidest();
+  const widest = createWidth(Number.POSITIVE_INFINITY);
 
   const ask = async (wallets: readonly Address[], { from, bottom, top }: Span, spend: Spend) => {
     const topics = [[TRANSFER_TOPIC, USED_TOPIC], null, [...wallets.map(topicOf), bottom.nonce, top.nonce]];
@@ -221,7 +220,7 @@ export function createInflowReader({ provider, marks: store }: InflowReaderParts
         if (!(error instanceof TooMuchError)) throw error;
         const isNarrowest = blocks === 1 || blocks > wide;
         const [one] = group;
-        if (error.isRange && !isNarrowest) widest.shrink(Math.floor(blocks / 2));
+        if (error.isRange && !isNarrowest) widest.shrink(Math.max(1, Math.floor(blocks / 2)));
         else if (error.isRange || one === undefined) throw error;
         else if (group.length > 1) {
           const half = group.length >> 1;
@@ -336,15 +335,4 @@ function advance(group: readonly Progress[], logs: readonly Log[], { basis, afte
     const added = (byWallet.get(wallet) ?? []).map(inflowOf);
     return { wallet, through: top, inflows: addInflows(inflows, added, ignored) };
   });
-}
-
-/** Tracks how many blocks providers accept per request: shrinks immediately and doubles every ten minutes. */
-function createWidest() {
-  let [learned, since] = [Number.POSITIVE_INFINITY, 0];
-  return {
-    current: (): number => learned * 2 ** Math.floor((performance.now() - since) / GROW_AFTER_MS),
-    shrink: (blocks: number): void => {
-      [learned, since] = [Math.max(1, blocks), performance.now()];
-    },
-  };
 }
