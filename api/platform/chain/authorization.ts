@@ -1,24 +1,14 @@
+import { AUTHORIZATION_MEMBERS } from "../../../packages/escrow/src/authorization.ts";
 import { memoize } from "../memo.ts";
 import type { NetworkFacts } from "../networks.ts";
 import type { Hex } from "../wallet.ts";
 import { addressWord, bytes32Word, domainHash, typedDigest, typeHash, uintWord } from "./typed-data.ts";
 import type { Authorization } from "./view.ts";
 
-const TYPES = {
-  TransferWithAuthorization: [
-    { name: "from", type: "address" },
-    { name: "to", type: "address" },
-    { name: "value", type: "uint256" },
-    { name: "validAfter", type: "uint256" },
-    { name: "validBefore", type: "uint256" },
-    { name: "nonce", type: "bytes32" },
-  ],
-} as const;
-
 /** Returns the typed data (EIP-712) that the payer signs, under the network's USDC domain. */
 export const authorizationTypedData = (authorization: Authorization, { usdc, chainId }: NetworkFacts) => ({
   domain: { name: usdc.name, version: usdc.version, chainId, verifyingContract: usdc.address },
-  types: TYPES,
+  types: { TransferWithAuthorization: AUTHORIZATION_MEMBERS },
   primaryType: "TransferWithAuthorization" as const,
   message: authorization,
 });
@@ -27,8 +17,8 @@ export const authorizationTypedData = (authorization: Authorization, { usdc, cha
 export type AuthorizationType = "TransferWithAuthorization" | "ReceiveWithAuthorization";
 
 const TYPE_HASHES: Readonly<Record<AuthorizationType, string>> = {
-  TransferWithAuthorization: typeHash("TransferWithAuthorization", TYPES.TransferWithAuthorization),
-  ReceiveWithAuthorization: typeHash("ReceiveWithAuthorization", TYPES.TransferWithAuthorization),
+  TransferWithAuthorization: typeHash("TransferWithAuthorization", AUTHORIZATION_MEMBERS),
+  ReceiveWithAuthorization: typeHash("ReceiveWithAuthorization", AUTHORIZATION_MEMBERS),
 };
 const domainHashes = memoize<string>(16);
 

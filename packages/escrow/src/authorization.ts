@@ -13,16 +13,15 @@ export interface Authorization {
   readonly nonce: Hex;
 }
 
-const TYPES = {
-  ReceiveWithAuthorization: [
-    { name: "from", type: "address" },
-    { name: "to", type: "address" },
-    { name: "value", type: "uint256" },
-    { name: "validAfter", type: "uint256" },
-    { name: "validBefore", type: "uint256" },
-    { name: "nonce", type: "bytes32" },
-  ],
-} as const;
+/** The members that the payer signs (EIP-712), the same for `TransferWithAuthorization` and `ReceiveWithAuthorization`. */
+export const AUTHORIZATION_MEMBERS = [
+  { name: "from", type: "address" },
+  { name: "to", type: "address" },
+  { name: "value", type: "uint256" },
+  { name: "validAfter", type: "uint256" },
+  { name: "validBefore", type: "uint256" },
+  { name: "nonce", type: "bytes32" },
+] as const;
 
 /** The parts of a contract that the payer's signature binds. */
 export type SignedFor = Pick<EscrowFacts, "chainId" | "custody" | "collector" | "usdc">;
@@ -38,7 +37,7 @@ export const authorizationOf = (escrow: SignedFor, info: PaymentInfo) => ({
     chainId: escrow.chainId,
     verifyingContract: info.token,
   } satisfies TypedDataDomain,
-  types: TYPES,
+  types: { ReceiveWithAuthorization: AUTHORIZATION_MEMBERS },
   primaryType: "ReceiveWithAuthorization" as const,
   message: {
     from: info.payer,

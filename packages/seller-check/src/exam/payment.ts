@@ -1,21 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { decodePaymentResponseHeader } from "@x402/core/http";
 import type { Address, Hex } from "viem";
-import type { Authorization } from "../../../escrow/src/authorization.ts";
+import { AUTHORIZATION_MEMBERS, type Authorization } from "../../../escrow/src/authorization.ts";
 import type { Answer } from "./exchange.ts";
 import { type Bound, bind, type HoldKey } from "./hold.ts";
 import type { Terms } from "./terms.ts";
 
-const MEMBERS = [
-  { name: "from", type: "address" },
-  { name: "to", type: "address" },
-  { name: "value", type: "uint256" },
-  { name: "validAfter", type: "uint256" },
-  { name: "validBefore", type: "uint256" },
-  { name: "nonce", type: "bytes32" },
-] as const;
 /** Anyone may submit the first; only its recipient may submit the second. */
-const TYPES = { TransferWithAuthorization: MEMBERS, ReceiveWithAuthorization: MEMBERS } as const;
+const TYPES = {
+  TransferWithAuthorization: AUTHORIZATION_MEMBERS,
+  ReceiveWithAuthorization: AUTHORIZATION_MEMBERS,
+} as const;
 
 /** The signed data, in viem's form. */
 export interface TypedAuthorization {
