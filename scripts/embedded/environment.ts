@@ -9,9 +9,9 @@ import { readSettings, SettingError } from "./settings.ts";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Returns the environment of the API, for other commands: this process's own if it has a database, else that of a
+ * Returns the environment of the API, for other commands: this one if it names a database, else the environment of a
  * running `npm start`.
- * @throws SettingError if it has none and nothing runs in `DATA_DIR`
+ * @throws SettingError if it names none and nothing runs in `DATA_DIR`
  */
 export async function apiEnvironment(env: Environment): Promise<Environment> {
   if (env.DATABASE_URL || env.DATABASE_URL_FILE) return env;

@@ -11,11 +11,10 @@ import {
   type RpcVariable,
 } from "../networks.ts";
 import { parseRetiredKeys } from "../signing/keys.ts";
-import { accountKeyOf, accountKeyProblems } from "./account-keys.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
 import { type FacilitatorAuth, facilitatorAuth } from "./facilitator-auth.ts";
 import { LOG_VARIABLES, logSettings, policyProblem } from "./log-settings.ts";
-import { roleProblems } from "./roles.ts";
+import { accountKeyOf, accountKeyProblems, roleProblems } from "./roles.ts";
 import {
   accountKey,
   addressesOf,

@@ -1,9 +1,8 @@
 import { type Address, getAddress, isAddress, type LocalAccount } from "viem";
 import { z } from "zod";
 import { type Bought, bought, errorOf, onceMore, refusalOf, StillKept, UntrustedAnswer } from "./bought.ts";
-import type { Budget } from "./budget.ts";
 import { deliver, GIVE_UP_AFTER_MS, type Unanswered } from "./deliver.ts";
-import { formatUsd, parseUsd } from "./money.ts";
+import { type Budget, formatUsd, parseUsd } from "./money.ts";
 import { type PaidOutput, pendingOutput, priceOf, refusedOutput, toPay } from "./paid-output.ts";
 import { type AskPaymentState, carriedBy } from "./payment-state.ts";
 import type { Call, PendingPayment, PendingPayments } from "./pending-payments.ts";

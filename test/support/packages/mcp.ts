@@ -4,7 +4,7 @@ import { Client, InMemoryTransport, StreamableHTTPClientTransport } from "@model
 import { decodePaymentSignatureHeader } from "@x402/core/http";
 import type { LocalAccount } from "viem";
 import { onTestFinished } from "vitest";
-import { createBudget } from "../../../packages/mcp/src/budget.ts";
+import { createBudget } from "../../../packages/mcp/src/money.ts";
 import type { AskLeftOut } from "../../../packages/mcp/src/left-out.ts";
 import { askService } from "../../../packages/mcp/src/payment-state.ts";
 import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
