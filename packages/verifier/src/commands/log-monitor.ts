@@ -8,9 +8,8 @@ import { documentUrl, type LogFiles } from "../tlog/log-files.ts";
 import type { Policy } from "../tlog/policy.ts";
 import { type Noted, noteOf } from "../tlog/wallet-log.ts";
 import { counted, FLAG, isUrl, openLog, readArguments, readPolicy, TEXT } from "./arguments.ts";
-import { type MonitorState, readState, writeState } from "./monitor-state.ts";
+import { appendNotes, beginNotes, type MonitorState, readState, writeState } from "./monitor-state.ts";
 import { readTrust, TRUST_OPTIONS } from "./trust.ts";
-import { appendNotes, beginNotes } from "./wallet-notes.ts";
 
 const USAGE = `Follows a log, and checks that it only grows and that every new entry is genuine.
 

@@ -3,8 +3,7 @@ import { InputError, parseInput, quote } from "../refusal.ts";
 import { parseUnsignedJson } from "../strict-json.ts";
 import { entriesOf, hiddenBy, listIn, type WalletEntries } from "../tlog/wallet-log.ts";
 import { counted, FLAG, readArguments, readSource, TEXT } from "./arguments.ts";
-import { readState } from "./monitor-state.ts";
-import { readNotes } from "./wallet-notes.ts";
+import { readNotes, readState } from "./monitor-state.ts";
 
 const USAGE = `Shows a wallet's entries in the log, from the files that a monitor wrote. Nothing is fetched from the service.
 
