@@ -1,5 +1,9 @@
 import type { z } from "zod";
-import type { OfferBreachClaim, SignatureFact } from "../../../packages/verifier/src/verdict/v2/evidence.ts";
+import type {
+  JudgedCondition,
+  OfferBreachClaim,
+  SignatureFact,
+} from "../../../packages/verifier/src/verdict/v2/evidence.ts";
 import type { CategoryName } from "../../../packages/verifier/src/vocabulary.ts";
 import type { Address } from "../../platform/wallet.ts";
 import type { Fetched, FetchLimits, FetchRequest } from "../../platform/web/guarded-fetch/request.ts";
@@ -16,7 +20,8 @@ import type {
 } from "../evidence.ts";
 import type { Fact } from "../facts.ts";
 import type { Parties } from "../parties.ts";
-import type { ConditionResult } from "./policy.ts";
+
+export type { JudgedCondition } from "../../../packages/verifier/src/verdict/v2/evidence.ts";
 
 /** The signers of an offer and its receipt, and how the seller's DID document was read. */
 export interface SignaturesReading {
@@ -49,16 +54,6 @@ export type Observation =
   | { readonly type: "transaction"; readonly asked: TransactionQuestion; readonly reading: TransactionReading }
   /** Not the result of a question: another verdict has decided the same transfer. */
   | { readonly type: "decided-before"; readonly verdict: string };
-
-/** One judged condition. `reason` explains the result in one stable word. */
-export interface JudgedCondition {
-  readonly condition: string;
-  readonly expected: string | number;
-  /** Null if nothing comparable was observed. */
-  readonly observed: string | number | boolean | null;
-  readonly result: ConditionResult;
-  readonly reason: string;
-}
 
 /** A transfer on a chain, identified by its log. */
 export interface TransferKey {

@@ -1,9 +1,7 @@
+import type { ConditionResult, Verdict } from "../../../packages/verifier/src/verdict/v2/evidence.ts";
 import type { CategoryName } from "../../../packages/verifier/src/vocabulary.ts";
 
-/** The result of a condition. Each category's table of `DecisionRow` defines how it is decided. */
-export type ConditionResult = "true" | "false" | "unknown";
-
-export type Verdict = "release" | "refund" | "escalate";
+export type { ConditionResult, Verdict } from "../../../packages/verifier/src/verdict/v2/evidence.ts";
 
 export interface PolicyRule {
   /** Keeps its meaning in later versions, because refusals refer to rules by number. */
@@ -12,6 +10,7 @@ export interface PolicyRule {
   readonly text: string;
 }
 
+/** A row of a category's table, which defines how a condition is decided. */
 export interface DecisionRow {
   readonly condition: string;
   readonly observed: string;
