@@ -8,7 +8,6 @@ import { type AskPaymentState, carriedBy } from "./payment-state.ts";
 import type { Call, PendingPayment, PendingPayments } from "./pending-payments.ts";
 import type { Product } from "./products.ts";
 import { problemOf, read, type Service, type ServiceAnswer, ServiceError, type ServiceRequest } from "./service.ts";
-import { createSharedCalls, type Finished } from "./shared-calls.ts";
 import { sign, termsOf } from "./stock-client.ts";
 import { amountOf, checkKept, checkTerms, type PaymentRequired, RefusedTerms } from "./terms.ts";
 
@@ -62,6 +61,45 @@ export function createShop(parts: ShopParts): Shop {
       });
     },
   };
+}
+
+/** The result of a purchase, and the work to do once the result has been handed over. */
+interface Finished<T> {
+  readonly answer: T;
+  readonly after: () => Promise<void>;
+}
+
+/**
+ * Shares one run among calls for the same thing that come before its result: a client that gave up and repeats a call
+ * does not buy twice. A call that comes after the result starts a new run, once the last one's work is done.
+ */
+function createSharedCalls() {
+  const asked = new Map<string, Promise<unknown>>();
+  const ending = new Map<string, Promise<void>>();
+  return <T>(key: string, work: () => Promise<Finished<T>>): Promise<T> => {
+    const run = async () => {
+      await ending.get(key);
+      try {
+        const { answer, after } = await work();
+        ending.set(
+          key,
+          end(after).finally(() => ending.delete(key)),
+        );
+        return answer;
+      } finally {
+        asked.delete(key);
+      }
+    };
+    const shared = asked.get(key) ?? run();
+    asked.set(key, shared);
+    return shared as Promise<T>;
+  };
+}
+
+/** If the program is killed after the result has left it and before this, the next call gets the result again. */
+async function end(after: () => Promise<void>): Promise<void> {
+  await new Promise(setImmediate);
+  await after().catch((error: Error) => console.error(error.message));
 }
 
 interface Seller extends ShopParts {
