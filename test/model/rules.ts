@@ -1,16 +1,10 @@
 import { step } from "../../api/payments/step.ts";
 import type { Command, Reason, Run, StepDecision, StepEvent } from "../../api/payments/step-types.ts";
-import type { Explored } from "./shell.ts";
-import { resultOf } from "./world.ts";
+import { type Off, resultOf } from "./world.ts";
 import type { WorldName } from "./worlds.ts";
 
-/** A rule of the gate, the way to switch it off, and the promise that then breaks in a small world. */
-export interface Rule {
-  readonly rule: string;
-  readonly world: WorldName;
-  readonly breaks: number;
-  readonly without: Partial<Pick<Explored, "step" | "off">>;
-}
+/** A rule of the gate, a small world and the promise that breaks there without it, and what switches the rule off. */
+export type Rule = readonly [rule: string, world: WorldName, breaks: number, without: Off | Machine];
 
 type Machine = typeof step;
 
@@ -123,182 +117,6 @@ const countless: Machine = (run, event) => step(run, event.type === "written" ? 
 const trusting: Machine = (run, event) =>
   step(run, event.type === "writeUnknown" ? { type: "written", rows: 1 } : event);
 
-export const RULES: readonly Rule[] = [
-  {
-    rule: "a known payment is looked up before anything is checked",
-    world: "core",
-    breaks: 1,
-    without: { off: "checks-after-lookup" },
-  },
-  { rule: "the fingerprint covers the query", world: "routes", breaks: 3, without: { off: "whole-fingerprint" } },
-  {
-    rule: "a wrong signature is refused before the row is used",
-    world: "forged",
-    breaks: 6,
-    without: { step: anySignature },
-  },
-  { rule: "a replay must bring its payment identifier", world: "reader", breaks: 6, without: { step: anyIdentifier } },
-  { rule: "the key includes the nonce", world: "twoPayments", breaks: 7, without: { off: "nonce-in-key" } },
-  {
-    rule: "a row belongs to one authorization, not to an identifier",
-    world: "identifier",
-    breaks: 1,
-    without: { off: "key-per-authorization" },
-  },
-  { rule: "an identifier is live once", world: "sameId", breaks: 3, without: { off: "one-live-identifier" } },
-  { rule: "a void row frees its identifier", world: "sameId", breaks: 4, without: { off: "void-frees-identifier" } },
-  {
-    rule: "an abandoned payment that never left frees its identifier",
-    world: "sameId",
-    breaks: 4,
-    without: { step: neverFreed },
-  },
-  {
-    rule: "only an abandoned payment is removed",
-    world: "sameId",
-    breaks: 3,
-    without: { off: "removed-if-abandoned" },
-  },
-  {
-    rule: "another authorization under an identifier fits the terms",
-    world: "misfit",
-    breaks: 6,
-    without: { off: "another-authorization-fits" },
-  },
-  {
-    rule: "another authorization under an identifier is in its window",
-    world: "sameId",
-    breaks: 6,
-    without: { off: "another-authorization-fits" },
-  },
-  {
-    rule: "the number of a payer's payments in flight is limited",
-    world: "crowd",
-    breaks: 10,
-    without: { off: "most-in-flight" },
-  },
-  {
-    rule: "the balance covers all payments in flight together",
-    world: "purse",
-    breaks: 10,
-    without: { off: "sum-is-covered" },
-  },
-  {
-    rule: "only earlier payments count against a balance",
-    world: "purseCalm",
-    breaks: 10,
-    without: { off: "earlier-ones-count" },
-  },
-  {
-    rule: "a payment leaves while its lease is live",
-    world: "purse",
-    breaks: 10,
-    without: { off: "leaves-with-a-live-lease" },
-  },
-  { rule: "we simulate the transfer ourselves", world: "preflight", breaks: 1, without: { off: "own-simulation" } },
-  { rule: "a refusal is stored", world: "preflight", breaks: 1, without: { off: "refusal-is-kept" } },
-  {
-    rule: "a refused payment that was paid is revived",
-    world: "revived",
-    breaks: 4,
-    without: { step: neverRevived("refused") },
-  },
-  {
-    rule: "a revived payment is never submitted",
-    world: "revivedReorg",
-    breaks: 1,
-    without: { step: neverMarked },
-  },
-  {
-    rule: "one transaction is sent for an authorization, and none after it",
-    world: "reverts",
-    breaks: 9,
-    without: { off: "submitted-once" },
-  },
-  {
-    rule: "a payment mined without settling is over",
-    world: "revertsForGood",
-    breaks: 9,
-    without: { step: minedIsUnused },
-  },
-  {
-    rule: "a payment mined without settling and later paid is revived",
-    world: "revived",
-    breaks: 4,
-    without: { step: neverRevived("reverted") },
-  },
-  {
-    rule: "a failure counts only if the nonce is unused at its block",
-    world: "reverts",
-    breaks: 1,
-    without: { off: "failure-at-its-block" },
-  },
-  {
-    rule: "the window is checked again once the row exists",
-    world: "time",
-    breaks: 1,
-    without: { off: "window-checked-again" },
-  },
-  {
-    rule: "a closed window is refused only after a chain lookup",
-    world: "restored",
-    breaks: 1,
-    without: { off: "closed-window-is-looked-at" },
-  },
-  {
-    rule: "settling is committed before the signature leaves",
-    world: "preflight",
-    breaks: 1,
-    without: { step: leavesFirst },
-  },
-  { rule: "settling never goes back to received", world: "preflight", breaks: 1, without: { step: backToReceived } },
-  { rule: "a facilitator's failure decides nothing", world: "core", breaks: 1, without: { step: facilitatorRefuses } },
-  { rule: "a facilitator's success decides nothing", world: "core", breaks: 2, without: { step: facilitatorSettles } },
-  {
-    rule: "an unused nonce in a closed window is not final",
-    world: "core",
-    breaks: 1,
-    without: { step: closedWindowRefuses },
-  },
-  { rule: "only a final block expires a payment", world: "core", breaks: 1, without: { off: "final-block-expires" } },
-  { rule: "only a final block burns a nonce", world: "reorgBurn", breaks: 1, without: { off: "final-block-burns" } },
-  {
-    rule: "the settlement is found by payer and nonce",
-    world: "otherTransaction",
-    breaks: 4,
-    without: { off: "found-by-nonce" },
-  },
-  { rule: "a used nonce counts only with our transfer", world: "burn", breaks: 2, without: { off: "paired-transfer" } },
-  { rule: "an abandoned payment is taken over", world: "core", breaks: 4, without: { step: noTakeover } },
-  { rule: "every update is guarded by state and token", world: "core", breaks: 1, without: { off: "guard" } },
-  {
-    rule: "work is recorded in the guarded transaction",
-    world: "core",
-    breaks: 5,
-    without: { off: "one-transaction" },
-  },
-  { rule: "an update of no row stops the run", world: "core", breaks: 1, without: { step: countless } },
-  {
-    rule: "an update that is not acknowledged stops the run",
-    world: "preflight",
-    breaks: 1,
-    without: { step: trusting },
-  },
-  { rule: "a failing handler leaves the row settled", world: "core", breaks: 1, without: { step: failureRefuses } },
-  {
-    rule: "a settled row that is taken over is looked up again",
-    world: "reorg",
-    breaks: 2,
-    without: { step: noSecondLook },
-  },
-  {
-    rule: "a settlement is watched until it is final",
-    world: "reorgAlone",
-    breaks: 8,
-    without: { step: neverWatched },
-  },
-];
-
 /** Continues as if the settlement had been stored. */
 const neverNoted = unless((run, event) =>
   event.type === "notImmediate" && run.settlement !== null
@@ -319,25 +137,74 @@ const toldFirst = unless((run, event) =>
     : null,
 );
 
-/** The rules for the time at which a sale is made and stored. */
-export const SALE_RULES: readonly Rule[] = [
-  {
-    rule: "work with effects on others begins once its settlement is stored",
-    world: "noticed",
-    breaks: 11,
-    without: { off: "settled-before-others-notice" },
-  },
-  {
-    rule: "a delayed sale has its settlement stored",
-    world: "noticed",
-    breaks: 11,
-    without: { step: neverNoted },
-  },
-  {
-    rule: "an immediate sale is stored with its settlement",
-    world: "immediate",
-    breaks: 4,
-    without: { step: withoutSettlement },
-  },
-  { rule: "a result is answered once it is stored", world: "immediate", breaks: 5, without: { step: toldFirst } },
+export const RULES: readonly Rule[] = [
+  ["a known payment is looked up before anything is checked", "core", 1, "checks-after-lookup"],
+  ["the fingerprint covers the query", "routes", 3, "whole-fingerprint"],
+  ["a wrong signature is refused before the row is used", "forged", 6, anySignature],
+  ["a replay must bring its payment identifier", "reader", 6, anyIdentifier],
+  ["the key includes the nonce", "twoPayments", 7, "nonce-in-key"],
+  ["a row belongs to one authorization, not to an identifier", "identifier", 1, "key-per-authorization"],
+  ["an identifier is live once", "sameId", 3, "one-live-identifier"],
+  ["a void row frees its identifier", "sameId", 4, "void-frees-identifier"],
+  ["an abandoned payment that never left frees its identifier", "sameId", 4, neverFreed],
+  ["only an abandoned payment is removed", "sameId", 3, "removed-if-abandoned"],
+  ["another authorization under an identifier fits the terms", "misfit", 6, "another-authorization-fits"],
+  ["another authorization under an identifier is in its window", "sameId", 6, "another-authorization-fits"],
+  ["the number of a payer's payments in flight is limited", "crowd", 10, "most-in-flight"],
+  ["the balance covers all payments in flight together", "purse", 10, "sum-is-covered"],
+  ["only earlier payments count against a balance", "purseCalm", 10, "earlier-ones-count"],
+  ["a payment leaves while its lease is live", "purse", 10, "leaves-with-a-live-lease"],
+  ["we simulate the transfer ourselves", "preflight", 1, "own-simulation"],
+  ["a refusal is stored", "preflight", 1, "refusal-is-kept"],
+  ["a refused payment that was paid is revived", "revived", 4, neverRevived("refused")],
+  ["a revived payment is never submitted", "revivedReorg", 1, neverMarked],
+  ["one transaction is sent for an authorization, and none after it", "reverts", 9, "submitted-once"],
+  ["a payment mined without settling is over", "revertsForGood", 9, minedIsUnused],
+  ["a payment mined without settling and later paid is revived", "revived", 4, neverRevived("reverted")],
+  ["a failure counts only if the nonce is unused at its block", "reverts", 1, "failure-at-its-block"],
+  ["the window is checked again once the row exists", "time", 1, "window-checked-again"],
+  ["a closed window is refused only after a chain lookup", "restored", 1, "closed-window-is-looked-at"],
+  ["settling is committed before the signature leaves", "preflight", 1, leavesFirst],
+  ["settling never goes back to received", "preflight", 1, backToReceived],
+  ["a facilitator's failure decides nothing", "core", 1, facilitatorRefuses],
+  ["a facilitator's success decides nothing", "core", 2, facilitatorSettles],
+  ["an unused nonce in a closed window is not final", "core", 1, closedWindowRefuses],
+  ["only a final block expires a payment", "core", 1, "final-block-expires"],
+  ["only a final block burns a nonce", "reorgBurn", 1, "final-block-burns"],
+  ["the settlement is found by payer and nonce", "otherTransaction", 4, "found-by-nonce"],
+  ["a used nonce counts only with our transfer", "burn", 2, "paired-transfer"],
+  ["an abandoned payment is taken over", "core", 4, noTakeover],
+  ["every update is guarded by state and token", "core", 1, "guard"],
+  ["work is recorded in the guarded transaction", "core", 5, "one-transaction"],
+  ["an update of no row stops the run", "core", 1, countless],
+  ["an update that is not acknowledged stops the run", "preflight", 1, trusting],
+  ["a failing handler leaves the row settled", "core", 1, failureRefuses],
+  ["a settled row that is taken over is looked up again", "reorg", 2, noSecondLook],
+  ["a settlement is watched until it is final", "reorgAlone", 8, neverWatched],
+
+  // The time at which a sale is made and stored.
+  ["work with effects on others begins once its settlement is stored", "noticed", 11, "settled-before-others-notice"],
+  ["a delayed sale has its settlement stored", "noticed", 11, neverNoted],
+  ["an immediate sale is stored with its settlement", "immediate", 4, withoutSettlement],
+  ["a result is answered once it is stored", "immediate", 5, toldFirst],
+
+  // Settlement in batches.
+  ["an authorization is a member of one transaction", "batchRace", 9, "one-member"],
+  ["an authorization is a member of one transaction of any key", "batchKeys", 9, "member-of-any-key"],
+  ["a batch carries only its members", "batchPair", 9, "only-members-are-carried"],
+  ["a payment enters a batch only under a current lease", "batchLost", 1, "joined-to-its-lease"],
+  ["a run that continues withdraws its queued payment", "batchLost", 1, "withdrawn"],
+  ["a batch is broadcast after its commit is acknowledged", "batchRace", 9, "committed-before-broadcast"],
+  ["any process broadcasts a stored batch", "batchRace", 4, "stored-is-broadcast"],
+  ["a mined batch keeps its members", "batchRace", 9, "freed-when-lost"],
+  ["members are freed once their nonce is finally taken", "batchLost", 9, "lost-at-a-final-block"],
+  ["a batch counts as lost only after a second lookup", "batchFees", 9, "lost-is-looked-for-twice"],
+  ["a replaced transaction is looked up under each hash", "batchFees", 9, "any-hash-is-looked-for"],
+  ["a failure counts only while its block is on the chain", "batchReorg", 1, "failure-in-a-current-block"],
+  ["a failed member counts only if it is unused at its block", "batchStranger", 1, "failure-at-its-block"],
+  ["a hold made by a stranger is not a failure", "batchHolds", 1, "failure-at-its-block"],
+  ["a hold's purchase is delivered once the hold is stored", "batchHolds", 11, "settled-before-others-notice"],
+  ["a payment without a slot is in no transaction", "batchTime", 1, "turned-away-is-not-carried"],
+  ["only a payment that fails alone is refused", "batch", 7, "refused-alone"],
+  ["a shared lookup begins after it is requested", "reorgAlone", 2, "look-begins-afterwards"],
 ];
