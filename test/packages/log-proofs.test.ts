@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
-import { link, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { link, readFile, stat, writeFile } from "node:fs/promises";
 import type { RequestListener } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { LogInputs } from "../../packages/action/src/inputs.ts";
 import { verify } from "../../packages/action/src/verify.ts";
@@ -12,18 +13,19 @@ import { createLeftOut } from "../../packages/mcp/src/left-out.ts";
 import { httpService, type Service } from "../../packages/mcp/src/service.ts";
 import { parsePolicy } from "../../packages/verifier/src/index.ts";
 import { startTestChain } from "../support/chain/chain.ts";
-import { forFile } from "../support/for-file.ts";
+import { folderForFile, forFile } from "../support/for-file.ts";
 import { respondEndlessly, serveHttp } from "../support/http-server.ts";
 import { witnessSigner } from "../support/log/memory-log.ts";
-import { between, call, connectHttp, connectLocal } from "../support/packages/mcp.ts";
+import { between, call, connectHttp, connectLocal, newClient } from "../support/packages/mcp.ts";
 import { post, send, v2 } from "../support/payments/requests.ts";
 import { newPayer, signPayment } from "../support/payments/signing.ts";
+import { bareEnvironment } from "../support/service/environment.ts";
 import { startService } from "../support/service/service.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 // Runs the programs that check a wallet's certificates in the public log, against the real service and against fakes.
 
-const CLI = fileURLToPath(new URL("../../packages/verifier/src/cli.ts", import.meta.url));
+const programOf = (name: string) => fileURLToPath(new URL(`../../packages/${name}/src/cli.ts`, import.meta.url));
 const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain }));
 const payer = await newPayer(chain);
@@ -40,6 +42,8 @@ const unmet = log_policy.replace(
   `witness w ${witnessSigner("witness.example/w", 7).key.vkey}\nquorum w`,
 );
 if (unmet === log_policy) throw new Error("The policy has a quorum: this test adds one.");
+const folder = await folderForFile("log-proofs-");
+await writeFile(join(folder, "policy.txt"), log_policy);
 
 describe("check_credential", () => {
   const checked = async (input: object, url = service.url) =>
@@ -77,6 +81,21 @@ describe("check_credential", () => {
     expect(await call(local, "check_credential", { wallet, log_policy })).toMatchObject({
       isError: true,
       text: expect.stringMatching(/The user has set a log policy/),
+    });
+  });
+
+  test("Over stdio, the user's policy proves a credential's certificates and shows that no record is left out", async () => {
+    const client = newClient();
+    onTestFinished(() => client.close());
+    const settings = { BASE_URL: service.url, LOG_POLICY: join(folder, "policy.txt") };
+    const env = { ...bareEnvironment(), HOME: folder, XDG_STATE_HOME: join(folder, "state"), ...settings };
+    const server = { command: process.execPath, args: [programOf("mcp")], env };
+    await client.connect(new StdioClientTransport({ ...server, stderr: "ignore" }));
+    const { structured, text } = await call(client, "check_credential", { wallet });
+    expect(structured, text).toMatchObject({
+      valid: true,
+      log: { state: "proven", entries: [{ log: `${new URL(service.url).host}/log`, index: expect.any(Number) }] },
+      wallet_log: { state: "nothing", hidden: [] },
     });
   });
 
@@ -141,11 +160,9 @@ describe("check_credential", () => {
 });
 
 test("The monitor follows the running service over HTTP, resumes where it stopped, and finds what was sold", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "monitor-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  await writeFile(join(folder, "policy.txt"), log_policy);
   const kept = ["--state", "state.json", "--wallets", "wallets.jsonl"];
-  const log = (...args: string[]) => promisify(execFile)(process.execPath, [CLI, "log", ...args], { cwd: folder });
+  const log = (...args: string[]) =>
+    promisify(execFile)(process.execPath, [programOf("verifier"), "log", ...args], { cwd: folder });
   const follow = () => log("monitor", `${service.url}/log`, "--policy", "policy.txt", "--once", ...kept);
   expect((await follow()).stdout).toMatch(/^ok: localhost:\d+\/log has (\d+) entries, \1 of them new\n$/);
   // Another wallet, because the tests below count this wallet's records.
@@ -176,10 +193,9 @@ describe("the action", () => {
       0,
     );
   const fileOf = async (text: string) => {
-    const folder = await mkdtemp(join(tmpdir(), "proofs-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    await writeFile(join(folder, "record.tlog-proof"), text);
-    return join(folder, "record.tlog-proof");
+    const file = join(folder, `${randomUUID()}.tlog-proof`);
+    await writeFile(file, text);
+    return file;
   };
 
   test("It checks the proofs that it gets or fetches, and without a policy it reports that it checked none", async () => {
@@ -196,7 +212,7 @@ describe("the action", () => {
   });
 
   test("It reads and keeps what the log has about the wallet, and fails the step if the record differs", async () => {
-    const state = await fileOf("").then((file) => `${file}.json`);
+    const state = join(folder, "action.json");
     expect(await run({ mostEntries: 0 })).toMatchObject({ failure: null, outputs: { "log-wallet": "not_checked" } });
     const kept = { state, isRequired: true };
     expect(await run(kept)).toMatchObject({ failure: null, outputs: { "log-wallet": "nothing" } });
