@@ -1,4 +1,5 @@
 import { decodePaymentRequiredHeader } from "@x402/core/http";
+import fc from "fast-check";
 import type { Handler } from "hono";
 import {
   concat,
@@ -17,9 +18,10 @@ import {
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { escrowAbi } from "../../../contracts/abi.ts";
-import type { Forward } from "../../../packages/escrow/src/index.ts";
+import { type Forward, payerAgnosticNonce, paymentId } from "../../../packages/escrow/src/index.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { artifactOf } from "../../support/chain/contracts.ts";
+import { anyTerms } from "../../support/escrow/any-terms.ts";
 import { deployEscrow, deployOperator } from "../../support/escrow/contract.ts";
 import {
   decodeHeader,
@@ -69,6 +71,18 @@ async function changed(change: (payment: Changeable) => void): Promise<string> {
   change(payment);
   return encodeHeader(payment);
 }
+
+test("The id and the nonce of any terms are the same as the contract's", async () => {
+  const { address } = escrow;
+  const place = { chainId: chain.network.chainId, escrow: address };
+  const property = fc.asyncProperty(anyTerms, async (info) => {
+    const read = (functionName: "getHash" | "getPayerAgnosticHash") =>
+      client.readContract({ address, abi: escrowAbi, functionName, args: [info] });
+    expect(paymentId(place, info)).toBe(await read("getHash"));
+    expect(payerAgnosticNonce(place, info)).toBe(await read("getPayerAgnosticHash"));
+  });
+  await fc.assert(property, { numRuns: 50 });
+});
 
 describe("the offered contracts", () => {
   test.each([
