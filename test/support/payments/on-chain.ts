@@ -52,16 +52,9 @@ export async function broadcast(chain: TestChain, signed: Signed): Promise<Hex> 
 }
 
 /** Cancels an authorization on chain, as only its payer can. */
-export async function cancel(chain: TestChain, payer: LocalAccount, { authorization }: Signed): Promise<void> {
-  const { nonce } = authorization;
-  const signature = await signCancellation(payer, chain.network, { authorizer: payer.address, nonce });
-  const hash = await chain.client.writeContract({
-    account: devAccount(0),
-    address: chain.network.usdc.address,
-    abi: USDC_ABI,
-    functionName: "cancelAuthorization",
-    args: [payer.address, nonce, signature],
-  });
+export async function cancel(chain: TestChain, payer: LocalAccount, signed: Signed): Promise<void> {
+  const call = { to: chain.network.usdc.address, data: await cancellationOf(chain, payer, signed) };
+  const hash = await chain.client.sendTransaction({ account: devAccount(0), ...call });
   await chain.client.waitForTransactionReceipt({ hash });
 }
 

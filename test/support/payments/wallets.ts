@@ -1,6 +1,6 @@
-import { type Address, concat, type Hex, numberToHex, pad, parseAbi } from "viem";
+import { type Address, concat, getAddress, type Hex, numberToHex, pad, parseAbi } from "viem";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { artifactOf } from "../chain/contracts.ts";
+import { deployContract } from "../chain/contracts.ts";
 import type { UsdcChain } from "../chain/usdc-chain.ts";
 
 export const SMART_WALLET_ABI = parseAbi([
@@ -13,18 +13,12 @@ export const SMART_WALLET_ABI = parseAbi([
 ]);
 
 /** Deploys `contracts/dev/SmartWallet.sol` for the owner. */
-export async function deployWallet(chain: Pick<UsdcChain, "client">, owner: Address): Promise<{ address: Address }> {
-  const { bytecode } = artifactOf("SmartWallet");
-  const hash = await chain.client.deployContract({
-    account: devAccount(1).address,
-    chain: null,
-    abi: SMART_WALLET_ABI,
-    bytecode,
-    args: [owner],
-  });
-  const { contractAddress } = await chain.client.waitForTransactionReceipt({ hash });
-  if (!contractAddress) throw new Error("The smart wallet was not deployed.");
-  return { address: contractAddress };
+export async function deployWallet(
+  { client }: Pick<UsdcChain, "client">,
+  owner: Address,
+): Promise<{ address: Address }> {
+  const { address } = await deployContract(client, devAccount(1).address, ["SmartWallet", owner]);
+  return { address: getAddress(address) };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { createSIWxMessage, encodeSIWxHeader, type SIWxPayload } from "@x402/extensions/sign-in-with-x";
-import { type Hex, hashMessage, type LocalAccount, numberToHex, parseSignature, serializeSignature } from "viem";
+import { type Hex, hashMessage, type LocalAccount } from "viem";
 import { type Answer, challengeOf, send } from "../payments/requests.ts";
+import { highS } from "../payments/signing.ts";
 
 /** The challenge for a wallet's signature, with its chain. */
 export type SignInChallenge = Parameters<typeof createSIWxMessage>[0];
@@ -158,14 +159,6 @@ const respelled =
     return { ...challenge, address: victim.address, signature: await victim.signMessage({ message }) };
   };
 
-const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
-
-/** The other signature that recovers to the same key. */
-function mirrored(signature: Hex): string {
-  const { r, s, yParity } = parseSignature(signature);
-  return serializeSignature({ r, s: numberToHex(ORDER - BigInt(s), { size: 32 }), yParity: 1 - yParity });
-}
-
 const FORGED: readonly (readonly [string, Make])[] = [
   [
     "the victim's address and the attacker's signature",
@@ -185,7 +178,7 @@ const FORGED: readonly (readonly [string, Make])[] = [
     "a signature of zeros",
     async ({ challenge, victim }) => ({ ...challenge, address: victim.address, signature: `0x${"00".repeat(65)}` }),
   ],
-  ["the victim's signature with its s in the upper half", rewritten(mirrored)],
+  ["the victim's signature with its s in the upper half", rewritten(highS)],
   ["the victim's signature and one more byte", rewritten((one) => `${one}00`)],
   ["what the victim signed with Windows line endings", respelled((text) => text.replaceAll("\n", "\r\n"))],
   ["what the victim signed with one more line", respelled((text) => `${text}\n`)],
