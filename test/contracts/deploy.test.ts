@@ -7,7 +7,7 @@ import hre from "hardhat";
 import { createHardhatRuntimeEnvironment } from "hardhat/hre";
 import { type Address, type Hex, keccak256, parseAbi } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { NETWORKS } from "../../api/platform/networks.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import { LOG_ANCHOR } from "../../contracts/log-anchor.ts";
@@ -16,21 +16,33 @@ import hardhatConfig from "../../hardhat.config.ts";
 import { sendDeployment } from "../../scripts/deploy-chain.ts";
 import { CONTRACTS, type ContractName, type Planned, planDeployment } from "../../scripts/deploy-plan.ts";
 import { readDeploySettings } from "../../scripts/deploy-settings.ts";
+import { startAnvil } from "../../scripts/embedded/anvil.ts";
 import { buildContracts } from "../../scripts/embedded/build-contracts.ts";
 import { devAccount, privateKeyOf } from "../../scripts/embedded/dev-accounts.ts";
 import { installCommercePayments, installCreateX } from "../../scripts/embedded/install-contracts.ts";
-import { prepareDeployment } from "./deployment-ground.ts";
+import { freePort } from "../../scripts/embedded/ports.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const NAMES = Object.keys(CONTRACTS) as ContractName[];
 
-const { settings, env, client, sent } = prepareDeployment();
+const port = await freePort();
+const env = {
+  BASE_SEPOLIA_RPC_PORT: String(port),
+  DEPLOYER_PRIVATE_KEY: privateKeyOf(devAccount(0)),
+  ARBITER_ADDRESS: devAccount(1).address,
+  FEE_RECIPIENT_ADDRESS: devAccount(2).address,
+};
+const settings = readDeploySettings("localBaseSepolia", env);
+const { client, process: node } = await startAnvil({ network: settings.facts, port, options: [] });
+afterAll(() => node.stop());
+/** The number of transactions that the deployer has sent. */
+const sent = () => client.getTransactionCount({ address: devAccount(0).address });
 
-const plan = () => planDeployment(hre, client(), settings().roles);
+const plan = () => planDeployment(hre, client, settings.roles);
 /** Runs the deployment and returns the planned contracts afterwards. */
 async function deploy(privateKey: Hex = privateKeyOf(devAccount(0))): Promise<Readonly<Record<ContractName, Planned>>> {
   const missing = (await plan()).filter(({ isDeployed, obstacle }) => !isDeployed && obstacle === null);
-  if (missing.length > 0) await sendDeployment(client(), { ...settings(), privateKey }, missing);
+  if (missing.length > 0) await sendDeployment(client, { ...settings, privateKey }, missing);
   const found = (await plan()).map((one) => [one.name, one] as const);
   return Object.fromEntries(found) as Record<ContractName, Planned>;
 }
@@ -38,7 +50,7 @@ async function deploy(privateKey: Hex = privateKeyOf(devAccount(0))): Promise<Re
 /** Runs `npm run deploy` as a program. */
 const run = (args: readonly string[], changed: Readonly<Record<string, string>> = {}) =>
   new Promise<{ readonly code: number; readonly output: string; readonly errors: string }>((resolve) => {
-    const own = { PATH: process.env.PATH ?? "", ...env(), ...changed };
+    const own = { PATH: process.env.PATH ?? "", ...env, ...changed };
     const command = [join(ROOT, "scripts/deploy.ts"), "--network", "localBaseSepolia", ...args];
     execFile(process.execPath, command, { env: own, cwd: ROOT }, (error, output, errors) =>
       resolve({ code: error === null ? 0 : Number(error.code), output, errors }),
@@ -53,7 +65,7 @@ describe("a deployment", () => {
 
   test("It needs a chain with CreateX", async () => {
     await expect(plan()).rejects.toThrow("The chain has no CreateX at 0xba5Ed");
-    await installCreateX(client());
+    await installCreateX(client);
   });
 
   test("A dry run lists it, needs no key, and sends nothing", async () => {
@@ -79,20 +91,20 @@ describe("a deployment", () => {
   });
 
   test("It omits the operator if the escrow has other hashes or its collector belongs to another escrow", async () => {
-    await installCommercePayments(client());
-    const bytecode = (await client().getCode({ address: escrow })) ?? "0x";
-    await client().setCode({ address: escrow, bytecode: answering(escrow) });
+    await installCommercePayments(client);
+    const bytecode = (await client.getCode({ address: escrow })) ?? "0x";
+    await client.setCode({ address: escrow, bytecode: answering(escrow) });
     expect(await operatorsObstacle()).toContain("PAYMENT_INFO_TYPEHASH() of the escrow is");
-    await client().setCode({ address: escrow, bytecode });
-    await client().setCode({ address: collector, bytecode: answering(devAccount(0).address) });
+    await client.setCode({ address: escrow, bytecode });
+    await client.setCode({ address: collector, bytecode: answering(devAccount(0).address) });
     expect(await operatorsObstacle()).toContain(`authCaptureEscrow() of the collector is ${devAccount(0).address}`);
-    await installCommercePayments(client());
+    await installCommercePayments(client);
   });
 
   test("It adds the operator later, with the expected roles and code", async () => {
     const deployed = await deploy();
     expect(await sent()).toBe(5);
-    const { usdc, arbiter, feeRecipient } = settings().roles;
+    const { usdc, arbiter, feeRecipient } = settings.roles;
     const abi = parseAbi([
       "function USDC() view returns (address)",
       "function ARBITER() view returns (address)",
@@ -102,7 +114,7 @@ describe("a deployment", () => {
     ]);
     const read = (name: ContractName, functions: readonly (typeof abi)[number]["name"][]) =>
       Promise.all(
-        functions.map((functionName) => client().readContract({ address: deployed[name].address, abi, functionName })),
+        functions.map((functionName) => client.readContract({ address: deployed[name].address, abi, functionName })),
       );
     expect(await read("escrow", ["USDC", "ARBITER", "FEE_RECIPIENT"])).toEqual([usdc, arbiter, feeRecipient]);
     expect(await read("evaluator", ["ARBITER", "FEE_RECIPIENT"])).toEqual([arbiter, feeRecipient]);
@@ -110,7 +122,7 @@ describe("a deployment", () => {
       ...[escrow, collector, usdc, arbiter, feeRecipient],
     ]);
     for (const { address, codeHash } of [SETTLEMENT_BATCH, LOG_ANCHOR])
-      expect(keccak256((await client().getCode({ address })) ?? "0x")).toBe(codeHash);
+      expect(keccak256((await client.getCode({ address })) ?? "0x")).toBe(codeHash);
     expect([deployed.batch.address, deployed.anchor.address]).toEqual([SETTLEMENT_BATCH.address, LOG_ANCHOR.address]);
   });
 
@@ -125,7 +137,7 @@ describe("a deployment", () => {
       new RegExp(`\nESCROW_ADDRESSES=${own.address},${operator.address}\nEVALUATOR_ADDRESS=${evaluator.address}\n`),
     );
     const isThereAt = async (blockNumber: bigint) =>
-      (await client().getCode({ address: own.address, blockNumber })) !== undefined;
+      (await client.getCode({ address: own.address, blockNumber })) !== undefined;
     expect([await isThereAt(BigInt(first) - 1n), await isThereAt(BigInt(first))]).toEqual([false, true]);
     expect(await sent()).toBe(5);
   });
@@ -139,16 +151,16 @@ describe("a deployment", () => {
 
   test.each(NAMES)("It is refused if the %s's address has other code", async (name) => {
     const { address } = (await deploy())[name];
-    const bytecode = (await client().getCode({ address })) ?? "0x";
-    await client().setCode({ address, bytecode: `0x61${bytecode.slice(4)}` });
+    const bytecode = (await client.getCode({ address })) ?? "0x";
+    await client.setCode({ address, bytecode: `0x61${bytecode.slice(4)}` });
     await expect(plan()).rejects.toThrow(`is not this project's ${name} with these roles`);
-    await client().setCode({ address, bytecode });
+    await client.setCode({ address, bytecode });
     expect(await sent()).toBe(5);
   });
 
   test("It has other addresses with another role", async () => {
-    const others = { ...settings().roles, arbiter: devAccount(4).address };
-    const planned = await planDeployment(hre, client(), others);
+    const others = { ...settings.roles, arbiter: devAccount(4).address };
+    const planned = await planDeployment(hre, client, others);
     expect(planned.filter(({ isDeployed }) => isDeployed).map(({ name }) => name)).toEqual(["batch", "anchor"]);
   });
 });
