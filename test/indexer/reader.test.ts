@@ -4,11 +4,11 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createActivityIndex } from "../../api/platform/index/activity.ts";
 import type { Address } from "../../api/platform/wallet.ts";
 import { createTable, keyColumns, namesOf } from "../../indexer/history/rows.ts";
+import { type TouchedDay, withAge } from "../../indexer/ledger.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { forFile } from "../support/for-file.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { countDistinct, rowsOf, touches } from "./days.ts";
 
 const DAY_SECONDS = 86_400;
 /** Day 0 of these histories: 2026-01-01. */
@@ -132,6 +132,33 @@ describe("without an index", () => {
     await expect(index.activity(freshWallet(), at(0))).rejects.toMatchObject({ code: "42703" });
   });
 });
+
+/** A wallet's transfers: the day and the counterparty of each, in the chain's order. */
+type Touches = readonly { readonly day: number; readonly other: number }[];
+
+/** Transfers over about 200 days with few counterparties, so that each returns after every length of gap. */
+const touches: fc.Arbitrary<Touches> = fc
+  .array(fc.record({ day: fc.integer({ min: 0, max: 200 }), other: fc.integer({ min: 0, max: 7 }) }), { maxLength: 60 })
+  .map((list) => list.toSorted((a, b) => a.day - b.day));
+
+/** The rows that the handlers would write. */
+function rowsOf(history: Touches): readonly TouchedDay[] {
+  const lastDay = new Map<number, number>();
+  const rows = new Map<number, TouchedDay>();
+  for (const { day, other } of history) {
+    const before = lastDay.get(other);
+    if (before === day) continue;
+    lastDay.set(other, day);
+    const row = rows.get(day) ?? { day, touched: 0, ages: null };
+    const ages = withAge(row.ages, before === undefined ? null : day - before);
+    rows.set(day, { day, touched: row.touched + 1, ages });
+  }
+  return [...rows.values()];
+}
+
+/** The expected count, by definition. */
+const countDistinct = (history: Touches, first: number, last: number): number =>
+  new Set(history.filter(({ day }) => day >= first && day <= last).map(({ other }) => other)).size;
 
 describe("the activity of a wallet", () => {
   const index = () => createActivityIndex(reader, { viewsSchema: "live" });
