@@ -1,23 +1,59 @@
 import { readFile } from "node:fs/promises";
 import type { Pool } from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { z } from "zod";
 import { createArbiter } from "../../../api/arbiter/arbiter.ts";
 import { openCategories } from "../../../api/arbiter/claim.ts";
-import type { Observation } from "../../../api/arbiter/policy/category.ts";
+import { type Category, category, type Observation } from "../../../api/arbiter/policy/category.ts";
 import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
+import type { PolicyVersion, PolicyVersions } from "../../../api/arbiter/policy/version.ts";
 import { correctVerdict, type VerdictParts } from "../../../api/arbiter/reach-verdict.ts";
 import { requestSchema, type VerdictRequest } from "../../../api/arbiter/request.ts";
 import { createVerdictStore } from "../../../api/arbiter/store.ts";
 import { createAccount } from "../../../api/platform/chain/accounts.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import type { Sale } from "../../../api/platform/http/route.ts";
+import type { CategoryName } from "../../../packages/verifier/src/vocabulary.ts";
 import { BASE_URL, SIGNER } from "../../packages/verifier/samples.ts";
 import { CLAIMS } from "../../support/arbiter/site.ts";
-import { TOY_DAY, WITH_TOY } from "../../support/arbiter/toy-policy.ts";
 import { deciderOf, recordVerdict } from "../../support/arbiter/verdicts.ts";
 import { PRICES } from "../../support/payments/prices.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 import { ARBITER_KEY } from "../../support/service/environment.ts";
+
+const [VERSION_1] = POLICY_VERSIONS;
+
+/** The first day of the toy version. */
+const TOY_DAY = "2026-11-25";
+
+/** A category that version 1 does not have. */
+const EVEN_NUMBER: Category<{ readonly number: number }> = {
+  // This name is not among the service's categories.
+  name: "even-number" as CategoryName,
+  conditions: () => z.strictObject({ number: z.int() }),
+  next: () => null,
+  judge: ({ number }) => [
+    {
+      condition: "even",
+      expected: 0,
+      observed: number % 2,
+      result: number % 2 === 0 ? "true" : "false",
+      reason: "toy",
+    },
+  ],
+  facts: () => [],
+};
+
+/**
+ * Version 2, without ci-status and with an additional category. It never escalates and refunds an unknown condition.
+ */
+const TOY_V2: PolicyVersion = {
+  policy: { ...VERSION_1.policy, version: 2, effective_date: TOY_DAY, status: "a toy" },
+  categories: [...VERSION_1.categories.filter(({ name }) => name !== "ci-status"), category(EVEN_NUMBER)],
+  decide: (results) => (results.every((result) => result === "true") ? "release" : "refund"),
+};
+
+const WITH_TOY: PolicyVersions = [VERSION_1, TOY_V2];
 
 /** A verdict of version 1. */
 interface Golden {
