@@ -3,7 +3,7 @@ import { type Hex, isHex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { POSTGRES_TABLE } from "../../../packages/escrow/src/index.ts";
-import { MERCHANTS, type MerchantProcess, openMerchant } from "../../support/escrow/merchant-process.ts";
+import { type MerchantProcess, openMerchant } from "../../support/escrow/merchant-process.ts";
 import { holdsBy, newBuyer, pay, signFor, startSaleScene, statusOf } from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -20,7 +20,7 @@ await scene.chain.setBalance(address, 10n ** 18n);
 
 /** Starts a process of the one merchant in this file. */
 async function open(env: Record<string, string> = {}): Promise<MerchantProcess> {
-  const merchant = await openMerchant(scene, MERCHANTS.shared, {
+  const merchant = await openMerchant(scene, {
     MERCHANT_PRIVATE_KEY: key,
     DATABASE_URL: ownerUrl,
     ...env,

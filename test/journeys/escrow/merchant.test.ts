@@ -4,7 +4,7 @@ import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { findHold, selfRefund } from "../../../packages/escrow/src/index.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { MERCHANTS, type MerchantProcess, openMerchant } from "../../support/escrow/merchant-process.ts";
+import { type MerchantProcess, openMerchant } from "../../support/escrow/merchant-process.ts";
 import {
   buyFrom,
   haiku,
@@ -30,7 +30,7 @@ afterEach(async () => {
 
 /** Starts the example merchant as a separate process. */
 async function open(key: Hex, env: Record<string, string> = {}): Promise<MerchantProcess> {
-  const opened = await openMerchant(scene, MERCHANTS.alone, { MERCHANT_PRIVATE_KEY: key, ...env });
+  const opened = await openMerchant(scene, { MERCHANT_PRIVATE_KEY: key, ...env });
   running.add(opened);
   return opened;
 }
@@ -50,7 +50,7 @@ describe("good delivery", async () => {
   const { key, account } = await newMerchant();
   let merchant: MerchantProcess;
   beforeAll(async () => {
-    merchant = await openMerchant(scene, MERCHANTS.alone, { MERCHANT_PRIVATE_KEY: key });
+    merchant = await openMerchant(scene, { MERCHANT_PRIVATE_KEY: key });
     return merchant.kill;
   });
 

@@ -7,11 +7,7 @@ import { eventually } from "../eventually.ts";
 import { bareEnvironment } from "../service/environment.ts";
 import type { SaleScene } from "./sale.ts";
 
-/** A merchant's server with everything in memory, and one with its deliveries in PostgreSQL. */
-export const MERCHANTS = {
-  alone: fileURLToPath(new URL("./example-merchant.ts", import.meta.url)),
-  shared: fileURLToPath(new URL("./postgres-merchant.ts", import.meta.url)),
-} as const;
+const PROGRAM = fileURLToPath(new URL("./merchant.ts", import.meta.url));
 
 export interface MerchantProcess {
   readonly url: string;
@@ -23,15 +19,14 @@ export interface MerchantProcess {
   readonly kill: () => Promise<void>;
 }
 
-/** Starts a merchant's server in a separate process. */
+/** Starts a merchant's server in a separate process. With `DATABASE_URL`, its deliveries are in PostgreSQL. */
 export async function openMerchant(
   { chain, arbiter }: SaleScene,
-  program: string,
   env: { readonly MERCHANT_PRIVATE_KEY: Hex; readonly [name: string]: string },
 ): Promise<MerchantProcess> {
   const port = await freePort();
   const own = { RPC_URL: chain.rpcUrl, ARBITER_URL: arbiter.url, PORT: String(port) };
-  const child = spawn(process.execPath, [program], { env: { ...bareEnvironment(), ...own, ...env } });
+  const child = spawn(process.execPath, [PROGRAM], { env: { ...bareEnvironment(), ...own, ...env } });
   let output = "";
   child.stdout.on("data", (chunk) => {
     output += chunk;

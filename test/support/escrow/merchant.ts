@@ -3,16 +3,19 @@ import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import pg from "pg";
 import { privateKeyToAccount } from "viem/accounts";
-import { type DeliveryStore, escrowed, postgresStore } from "../../../packages/escrow/src/index.ts";
+import { type DeliveryStore, escrowed, memoryStore, postgresStore } from "../../../packages/escrow/src/index.ts";
 
-const { MERCHANT_PRIVATE_KEY, RPC_URL = "", ARBITER_URL = "", PORT, DATABASE_URL = "", WRITING_MS } = process.env;
+/** A merchant's server, with its deliveries in memory, or in PostgreSQL if it has a database. */
+
+const { MERCHANT_PRIVATE_KEY, RPC_URL = "", ARBITER_URL = "", PORT, DATABASE_URL, WRITING_MS } = process.env;
 const account = privateKeyToAccount(MERCHANT_PRIVATE_KEY as `0x${string}`);
-const shared = postgresStore(new pg.Pool({ connectionString: DATABASE_URL, max: 4 }));
+const kept =
+  DATABASE_URL === undefined ? memoryStore() : postgresStore(new pg.Pool({ connectionString: DATABASE_URL, max: 4 }));
 /** Prints whether each claim got the lease. */
 const store: DeliveryStore = {
-  ...shared,
+  ...kept,
   async claim(...claim) {
-    const claimed = await shared.claim(...claim);
+    const claimed = await kept.claim(...claim);
     console.log(claimed.lease === null ? "waiting" : "claimed");
     return claimed;
   },
