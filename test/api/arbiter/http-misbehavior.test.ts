@@ -153,7 +153,7 @@ describe("presigned links", async () => {
     };
 
     // Public links have parameters with these names too.
-    const PUBLIC = ["Google Drive", "Dropbox", "Firebase", "GitHub archive, private", "Bunny CDN"];
+    const PUBLIC = ["Google Drive", "Firebase"];
     test.each(PRESIGNED_REDIRECTS.filter(({ store }) => !PUBLIC.includes(store)))(
       "$store is rejected",
       ({ location }) => {
