@@ -65,18 +65,11 @@ async function attestor({ attestation, ...document }: VerdictDocument): Promise<
   return signer;
 }
 
-const OUTCOMES = [
-  ["http-delivery", "release"],
+describe.each([
   ["http-delivery", "refund"],
-  ["http-delivery", "escalate"],
   ["payload-hash", "release"],
-  ["payload-hash", "refund"],
-  ["ci-status", "release"],
-  ["ci-status", "refund"],
   ["ci-status", "escalate"],
-] as const;
-
-describe.each(OUTCOMES)("%s with the outcome %s", (category, verdict) => {
+] as const)("%s with the outcome %s", (category, verdict) => {
   test("A stock client buys the verdict, and the response is the signed public record, which a retry repeats", async () => {
     const { service, chain } = scene;
     const found = scene.claims.find((one) => one.category === category && one.verdict === verdict);
