@@ -292,10 +292,6 @@ const claimed = {
     ),
   ),
   "full-verdict.json": await signed(VERDICT),
-  "credential.json": JSON.stringify(SIGNED_CREDENTIAL),
-  "verdict.json": JSON.stringify(SIGNED_VERDICT),
-  "forged.json": JSON.stringify({ ...SIGNED_CREDENTIAL, id: "https://trust.example/credential/0x1" }),
-  "jwks.json": JSON.stringify(JWKS),
 };
 for (const [name, content] of Object.entries(claimed)) await writeFile(join(folder, name), content);
 
