@@ -1,12 +1,11 @@
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
-import { readInputs } from "../../../packages/action/src/inputs.ts";
 import { ACTION, metadata, runAction } from "../../support/action/run-action.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -120,46 +119,4 @@ test("With an unreachable node there is no verdict, and the node's URL stays out
     expect.stringMatching(/^::error::The exam could not be held, and nothing was judged: /),
   ]);
   expect(log).not.toContain("secret-of-the-provider");
-});
-
-test("A copy of the action's folder alone reports which folders it needs", async () => {
-  const repository = await mkdtemp(join(tmpdir(), "vendored-"));
-  onTestFinished(() => rm(repository, { recursive: true, force: true }));
-  const copy = join(repository, ".github/actions/agent-payment-trust");
-  await cp(ACTION, copy, { recursive: true, filter: (path) => !path.endsWith("node_modules") });
-  await symlink(join(ACTION, "../../node_modules"), join(copy, "node_modules"));
-  const { code, log } = await examine({ url: "http://127.0.0.1:9/haiku" }, copy);
-  expect([code, log]).toEqual([
-    1,
-    expect.stringMatching(
-      /^::error::examine needs the folders packages\/escrow, packages\/seller-check and packages\/verifier next to/,
-    ),
-  ]);
-});
-
-const url = "http://localhost:3000/haiku";
-const defaults = Object.fromEntries(Object.entries(metadata.inputs).map(([name, one]) => [name, one.default ?? ""]));
-const variable = (name: string) => `INPUT_${name.toUpperCase().replaceAll("-", "_")}`;
-
-test.for([
-  [{}, 'url is ""; expected the http or https URL'],
-  [{ url: "ftp://localhost/" }, 'url is "ftp://localhost/"; expected'],
-  [{ url, method: "head" }, 'method is "HEAD"; expected one that sells'],
-  [{ url, rpc: "" }, "rpc is not an http or https URL"],
-  [{ url, other: "http://elsewhere/" }, "other is at http://elsewhere; expected another URL of http://localhost:3000."],
-  [{ url, "max-price": "free" }, 'max-price is "free"; expected an amount'],
-  [{ url, level: "gold" }, 'level is "gold"; expected full or safe.'],
-  [{ url, report: "" }, 'report is ""; expected a file name.'],
-  [{ url, "payer-private-key": "0xsecret" }, "payer-private-key is not a key"],
-] as const)("The inputs %j of an exam are refused", ([inputs, words]) => {
-  const given = { command: "examine", rpc: chain.rpcUrl, "payer-private-key": key, ...inputs };
-  const named = Object.entries({ ...defaults, ...given }).map(([name, value]) => [variable(name), value]);
-  let message = "";
-  try {
-    readInputs(Object.fromEntries(named));
-  } catch (error) {
-    message = (error as Error).message;
-  }
-  expect(message).toContain(words);
-  expect(message).not.toContain("0xsecret");
 });
