@@ -1,25 +1,67 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { describe, expect, test } from "vitest";
+import { createCertificateStore } from "../../../api/certificates/store.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
+import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
 import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
 import { parseNote } from "../../../packages/verifier/src/tlog/note.ts";
 import { verifyInclusion } from "../../../packages/verifier/src/tlog/tree.ts";
+import { PASSING } from "../../support/certificates/samples.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { readProof } from "../../support/log/memory-log.ts";
-import {
-  ENTRIES,
-  KEY,
-  LOGGED,
-  PAYMENT,
-  proofScene,
-  REVERSAL,
-  REVERSED,
-  VERDICT,
-  WAITING,
-} from "../../support/log/stored-log.ts";
+import { type StoredEntry, storeLog } from "../../support/log/stored-log.ts";
 import { send } from "../../support/payments/requests.ts";
+import { startService } from "../../support/service/service.ts";
 
-const { service, log } = await proofScene();
+const LOGGED = "00000000000000a1";
+const REVERSED = "00000000000000a2";
+const WAITING = "00000000000000a3";
+const VERDICT = "0".repeat(31).concat("b");
+const PAYMENT = `0x${"0c".repeat(32)}`;
+const KEY = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k#2";
+
+const entry = (type: EntryType, ref: string): StoredEntry => ({
+  type,
+  ref,
+  entry: Buffer.from(JSON.stringify({ document: { of: ref }, id: ref, type, version: 1 })),
+});
+
+const ENTRIES: readonly StoredEntry[] = [
+  entry("policy", "1"),
+  entry("certificate", LOGGED),
+  entry("certificate", REVERSED),
+  entry("verdict", VERDICT),
+  entry("evaluation", PAYMENT),
+  entry("contest_answer", PAYMENT),
+  entry("reversal", REVERSED),
+  ...Array.from({ length: 260 }, (_, index) => entry("score_version", `${index}`)),
+  entry("signing_key", KEY),
+];
+/** The index of the reversal of `REVERSED`. */
+const REVERSAL = 6;
+
+// The log has `ENTRIES`, and three certificates, one of which waits for its place.
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain, jobs: false }));
+const pool = await forFile(connect(service.database.apiUrl));
+const certificates = createCertificateStore(pool);
+const asset = NETWORKS["eip155:8453"].usdc.address;
+for (const [ordinal, id] of [LOGGED, REVERSED, WAITING].entries()) {
+  const payment = {
+    network: "eip155:8453",
+    asset,
+    payer: PASSING.wallet,
+    nonce: `0x${`${ordinal}`.repeat(64)}`,
+  } as const;
+  const { text, values } = certificates.adding({ ...PASSING, id }, { payment, also: null });
+  await pool.query(text, [...values]);
+}
+const log = await storeLog(service.database, "trust.test/log");
+await log.grow(ENTRIES);
 
 const get = (path: string, headers: Record<string, string> = {}) => fetch(`${service.url}${path}`, { headers });
 const json = async (path: string) => (await (await get(path)).json()) as Record<string, unknown>;

@@ -1,3 +1,4 @@
+import { request } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { acceptsGzip } from "../../../api/log/static-routes.ts";
@@ -6,9 +7,47 @@ import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
 import { parseNote } from "../../../packages/verifier/src/tlog/note.ts";
 import { entriesPath, levelWidth, type TileId, tilePath, tileWidth } from "../../../packages/verifier/src/tlog/tile.ts";
 import { rootHash } from "../../../packages/verifier/src/tlog/tree.ts";
-import { staticScene } from "../../support/log/stored-log.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import { type StoredEntry, storeLog } from "../../support/log/stored-log.ts";
+import { startService } from "../../support/service/service.ts";
 
-const { service, entry, size, before, get, raw } = await staticScene();
+const FIRST = 300;
+const LAST = 256 * 1066;
+const SIZE = LAST + 256 + 12;
+
+const entry = (index: number): StoredEntry => ({
+  type: "certificate",
+  ref: `c${index}`,
+  // The sizes differ, so that the length prefix uses both of its bytes.
+  entry: Buffer.from(`entry ${index} ${"x".repeat((index * 37) % 700)}`),
+});
+
+// Only the first and the last entries of the log are stored.
+const service = await forFile(startService({ chain: await forFile(startTestChain()), jobs: false }));
+const log = await storeLog(service.database, "trust.test/log");
+await log.grow(Array.from({ length: FIRST }, (_, index) => entry(index)));
+/** The checkpoint of the first entries. */
+const before = await (await fetch(`${service.url}/log/checkpoint`)).text();
+log.pad(LAST - FIRST);
+await log.grow(Array.from({ length: SIZE - LAST }, (_, index) => entry(LAST + index)));
+
+const get = (path: string, headers: Record<string, string> = {}) => fetch(`${service.url}/log/${path}`, { headers });
+
+/** Sends with Node directly, so no client normalizes the path or decodes the body. */
+const raw = (path: string, headers: Record<string, string> = {}, method = "GET") =>
+  new Promise<{ status: number; headers: NodeJS.Dict<string | string[]>; body: Buffer }>((resolve, reject) => {
+    const { hostname, port } = new URL(service.url);
+    request({ hostname, port, path, headers, method }, (response) => {
+      const parts: Buffer[] = [];
+      response.on("data", (part: Buffer) => parts.push(part));
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(parts) }),
+      );
+    })
+      .on("error", reject)
+      .end();
+  });
 
 const readTiles = (ids: readonly TileId[]) =>
   Promise.all(
@@ -23,8 +62,8 @@ describe("GET /log/checkpoint", () => {
   test("The checkpoint is a signed note with an ETag that caches keep for one second", async () => {
     const answer = await get("checkpoint");
     const note = await answer.text();
-    expect(parseCheckpoint(parseNote(note).text)).toMatchObject({ origin: "trust.test/log", size: size.newest });
-    expect(parseCheckpoint(parseNote(before).text).size).toBe(size.first);
+    expect(parseCheckpoint(parseNote(note).text)).toMatchObject({ origin: "trust.test/log", size: SIZE });
+    expect(parseCheckpoint(parseNote(before).text).size).toBe(FIRST);
     expect(Object.fromEntries(answer.headers)).toMatchObject({
       "content-type": "text/plain; charset=utf-8",
       "cache-control": "public, max-age=1, stale-while-revalidate=2, stale-if-error=300",
@@ -142,10 +181,10 @@ describe("GET /log/tile/entries", () => {
   });
 
   test("The entries of a bundle hash to its tile", async () => {
-    const [tile] = await readTiles([{ level: 0, n: 1066, width: tileWidth(size.newest, 0, 1066) }]);
+    const [tile] = await readTiles([{ level: 0, n: 1066, width: tileWidth(SIZE, 0, 1066) }]);
     const leaves = Array.from({ length: 256 }, (_, place) => leafHash(entry(1066 * 256 + place).entry));
     expect(Buffer.concat(leaves).equals(tile ?? Buffer.alloc(0))).toBe(true);
-    expect(levelWidth(size.newest, 2)).toBe(4);
+    expect(levelWidth(SIZE, 2)).toBe(4);
   });
 });
 
