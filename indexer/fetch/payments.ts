@@ -35,11 +35,7 @@ export interface Reading {
  * Yields all logs of these blocks, in the order of the chain, in batches of whole blocks. A lagging node does not leave a
  * gap, because its response counts only up to its last block with a log. If no log follows, several responses must agree.
  */
-async function* readLogs(
-  reading: Reading,
-  filter: LogFilter,
-  { first, last }: Blocks,
-): AsyncGenerator<readonly Log[]> {
+async function* readLogs(reading: Reading, filter: LogFilter, { first, last }: Blocks): AsyncGenerator<readonly Log[]> {
   for (let next = first; next <= last; ) {
     const { logs, end } = await readSome(reading, filter, next);
     yield logs.filter(({ block }) => block <= last);
