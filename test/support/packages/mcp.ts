@@ -4,8 +4,8 @@ import { Client, InMemoryTransport, StreamableHTTPClientTransport } from "@model
 import { decodePaymentSignatureHeader } from "@x402/core/http";
 import type { LocalAccount } from "viem";
 import { onTestFinished } from "vitest";
-import { createBudget } from "../../../packages/mcp/src/money.ts";
 import type { AskLeftOut } from "../../../packages/mcp/src/left-out.ts";
+import { createBudget } from "../../../packages/mcp/src/money.ts";
 import { askService } from "../../../packages/mcp/src/payment-state.ts";
 import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
 import {
