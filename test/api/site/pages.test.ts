@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { activityEntry } from "../../../api/certificates/activity.ts";
 import { renderBadge } from "../../../api/certificates/appearance.ts";
 import type { MarkedCertificate } from "../../../api/certificates/certificate.ts";
@@ -8,6 +8,13 @@ import { renderCertificatePage } from "../../../api/certificates/pages/certifica
 import { renderVerification } from "../../../api/certificates/pages/verification-page.ts";
 import { type VerificationRecord, verificationRecord } from "../../../api/certificates/verification.ts";
 import { renderStatus } from "../../../api/operations/status-page.ts";
+import {
+  explorerAddressUrl,
+  explorerTransactionUrl,
+  linkLocally,
+  sampleRpcUrl,
+} from "../../../api/platform/networks.ts";
+import { highlight, type Language } from "../../../api/platform/page/highlight.ts";
 import { CONTENT_SECURITY_POLICY } from "../../../api/platform/page/page.ts";
 import { renderProblem } from "../../../api/site/error-page.ts";
 import { type Figures, renderHome } from "../../../api/site/home-page.ts";
@@ -210,5 +217,54 @@ describe("verification page", () => {
       "<dd>not in this period</dd>",
     );
     expect(renderVerification({ ...VERIFICATION, activity: activityEntry(null) })).toMatch(/temporarily unavailable/i);
+  });
+});
+
+describe("highlighted code", () => {
+  const shown = (text: string, language: Language) => highlight(text, language).toString();
+  const plain = (markup: string) => markup.replaceAll(/<\/?span[^>]*>/g, "");
+
+  test.each([
+    ["javascript", 'const a = "b"; // c', '<span class="kw">const</span> a = <span class="str">&quot;b&quot;</span>; '],
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the highlighted code contains one
+    ["typescript", "f(`x${a}`)", '<span class="fn">f</span>(<span class="str">`</span><span class="str">x</span>${a}'],
+    ["bash", "curl -i x # y", '<span class="fn">curl</span> -i x <span class="com"># y</span>'],
+    ["json", '{"a": 1}', '{<span class="fn">&quot;a&quot;</span>: <span class="num">1</span>}'],
+    ["yaml", "on: push", '<span class="kw">on</span>: push'],
+    ["solidity", "contract Deal {}", '<span class="kw">contract</span> <span class="fn">Deal</span> {}'],
+  ] as const)("%s is highlighted: %s", (language, text, markup) => {
+    expect(shown(text, language)).toContain(markup);
+  });
+
+  test.each(["bash", "javascript", "json", "solidity", "typescript", "yaml"] as const)(
+    "Hostile text in %s is shown verbatim and adds no markup",
+    (language) => {
+      const markup = shown(`"${HOSTILE}" // ${HOSTILE}`, language);
+      expect(plain(markup)).not.toMatch(/[<>]/);
+      const tags = markup.match(/<[^>]*>/g) ?? [];
+      expect(tags.filter((tag) => !/^<(\/span|span class="(kw|str|num|fn|com)")>$/.test(tag))).toEqual([]);
+      expect(plain(markup)).toContain("&lt;img src=x onerror=&#39;alert(1)&#39;&gt;&amp;amp;");
+    },
+  );
+});
+
+describe("links to the network", () => {
+  const [HASH, WALLET] = [`0x${"ab".repeat(32)}`, `0x${"cd".repeat(20)}`];
+
+  afterEach(() => linkLocally(null));
+
+  test("Links point to the network's explorer, or to the records of a local instance", () => {
+    expect(explorerTransactionUrl("eip155:8453", HASH)).toBe(`https://basescan.org/tx/${HASH}`);
+    expect(explorerAddressUrl("eip155:84532", WALLET)).toBe(`https://sepolia.basescan.org/address/${WALLET}`);
+    linkLocally("http://localhost:4020");
+    expect(explorerTransactionUrl("eip155:8453", HASH)).toBe(`http://localhost:4020/receipt?transaction=${HASH}`);
+    expect(explorerAddressUrl("eip155:84532", WALLET)).toBe(`http://localhost:4020/verify?wallet=${WALLET}`);
+  });
+
+  test("Code samples use a public node, or the node of a local instance", () => {
+    expect(sampleRpcUrl("eip155:8453")).toBe("https://mainnet.base.org");
+    linkLocally("http://localhost:4020", { "eip155:8453": "http://127.0.0.1:8545" });
+    expect(sampleRpcUrl("eip155:8453")).toBe("http://127.0.0.1:8545");
+    expect(sampleRpcUrl("eip155:84532")).toBe("https://sepolia.base.org");
   });
 });
