@@ -367,7 +367,8 @@ describe("The board", () => {
     }
     const { sellers } = (await get("/stats")).body as { sellers: Record<string, number> };
     const { tested = 0, passed = 0, failed = 0 } = sellers;
-    expect([tested, passed, failed].map((count, place) => count >= [10, 5, 5][place])).toEqual([true, true, true]);
+    expect(tested).toBeGreaterThanOrEqual(10);
+    expect(Math.min(passed, failed)).toBeGreaterThanOrEqual(5);
     expect(sellers.certificates).toBe(passed + failed);
   });
 });
