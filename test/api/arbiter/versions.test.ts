@@ -9,12 +9,13 @@ import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
 import type { PolicyVersion, PolicyVersions } from "../../../api/arbiter/policy/version.ts";
 import { correctVerdict, type VerdictParts } from "../../../api/arbiter/reach-verdict.ts";
 import { requestSchema, type VerdictRequest } from "../../../api/arbiter/request.ts";
-import { createVerdictStore } from "../../../api/arbiter/store.ts";
+import { createVerdictStore, type StoredVerdict } from "../../../api/arbiter/store.ts";
 import { createAccount } from "../../../api/platform/chain/accounts.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import type { Sale } from "../../../api/platform/http/route.ts";
 import type { CategoryName } from "../../../packages/verifier/src/vocabulary.ts";
 import { BASE_URL, SIGNER } from "../../packages/verifier/samples.ts";
+import { buyer, conditionsOf, DEAR, NOW, paidBy } from "../../support/arbiter/breach.ts";
 import { CLAIMS } from "../../support/arbiter/site.ts";
 import { deciderOf, recordVerdict } from "../../support/arbiter/verdicts.ts";
 import { PRICES } from "../../support/payments/prices.ts";
@@ -159,22 +160,14 @@ const refusal = (now: Date, claim: unknown) =>
 const EVEN = { category: "even-number", conditions: { number: 4 } };
 
 describe("verdicts of version 1 after version 2 took effect", () => {
-  test("Stored requests are decided again with byte-identical documents", async () => {
-    for (const { id, request, seen, document, sha256 } of verdicts) {
-      const order = { id, request, supersedes: null, isScored: false };
-      const stored = await recordVerdict(partsAt(GOLDEN_NOW, seen), order, signal);
-      expect([stored.document, stored.sha256]).toEqual([document, sha256]);
-      expect(await createVerdictStore(pool).get(id)).toEqual({ ...stored, request });
-    }
-  });
-
-  test("Claims submitted under version 1 yield the same documents", async () => {
-    for (const { id, claim, request, seen, document } of verdicts) {
+  test("Claims submitted under version 1 are stored as the same requests and yield byte-identical documents", async () => {
+    for (const { id, claim, request, seen, document, sha256 } of verdicts) {
       const taken = schemaAt(BEFORE).parse(claim);
       expect(taken).toEqual(request);
       const order = { id, request: taken, supersedes: null, isScored: false };
-      expect((await recordVerdict(partsAt(GOLDEN_NOW, seen), order, signal)).document).toBe(document);
-      expect((await createVerdictStore(pool).get(id))?.request).toEqual(taken);
+      const stored = await recordVerdict(partsAt(GOLDEN_NOW, seen), order, signal);
+      expect([stored.document, stored.sha256]).toEqual([document, sha256]);
+      expect(await createVerdictStore(pool).get(id)).toEqual({ ...stored, request });
     }
   });
 
@@ -254,5 +247,70 @@ describe("published policy", () => {
       openCategories({ ...CLAIMS, policies: WITH_TOY, now: () => now }).map(({ name }) => name);
     expect(namesAt(BEFORE)).toEqual(["http-delivery", "payload-hash", "ci-status", "even-number"]);
     expect(namesAt(FROM)).toEqual(["http-delivery", "payload-hash", "even-number"]);
+  });
+});
+
+describe("one decision per transfer", () => {
+  /** The arbiter's dependencies. Every transaction reads as `reading`. */
+  const partsWith = (reading: TransactionReading): VerdictParts => ({
+    ...partsAt(NOW),
+    ...CLAIMS,
+    now: () => NOW,
+    transactions: { read: async () => reading },
+  });
+
+  const idOf = (digit: string) => digit.repeat(32);
+
+  /** Claims the buyer's one transfer, recorded under an ID of this digit. */
+  async function claim(digit: string, reading: TransactionReading = paidBy(DEAR)): Promise<StoredVerdict> {
+    const parts = partsWith(reading);
+    const arbiter = createArbiter({ ...parts, deals: { parties: async () => null }, ownWallets: [] });
+    const schema = requestSchema({ ...CLAIMS, now: () => NOW, ownWallets: [] });
+    const submitted = schema.parse({ category: "offer-breach", conditions: await conditionsOf({}) });
+    const taken = await arbiter.admit(submitted, { payer: buyer, variant: "plain" });
+    if (!("input" in taken)) throw new Error("The claim was not accepted.");
+    const order = { id: idOf(digit), request: taken.input, supersedes: null, isScored: false };
+    return recordVerdict(parts, order, signal);
+  }
+
+  async function corrected(id: string, reading: TransactionReading = paidBy(DEAR)): Promise<StoredVerdict> {
+    const correction = await correctVerdict(partsWith(reading), id, "an error of the arbiter");
+    if (!("verdict" in correction)) throw new Error(`not corrected: ${correction.refused}`);
+    return correction.verdict;
+  }
+
+  const before = (verdict: StoredVerdict) =>
+    JSON.parse(verdict.document).facts.find(({ fact }: { readonly fact: string }) => fact === "decided_before")
+      ?.verdict;
+  const outcomeOf = (verdict: StoredVerdict) => [verdict.outcome, before(verdict) ?? null];
+
+  const UNSEEN: TransactionReading = { outcome: "unavailable" };
+
+  test("A corrected verdict keeps its transfer through all corrections, and no other verdict gets it", async () => {
+    expect(outcomeOf(await claim("a"))).toEqual(["refund", null]);
+    const first = await corrected(idOf("a"), UNSEEN);
+    expect(outcomeOf(first)).toEqual(["escalate", null]);
+    expect(outcomeOf(await corrected(first.id))).toEqual(["refund", null]);
+    const late = await claim("b");
+    expect(outcomeOf(late)).toEqual(["escalate", idOf("a")]);
+    expect(outcomeOf(await corrected(late.id))).toEqual(["escalate", idOf("a")]);
+  });
+
+  test("An escalate leaves the transfer to the next claim, and a later correction does not take it back", async () => {
+    expect(outcomeOf(await claim("a", UNSEEN))).toEqual(["escalate", null]);
+    expect(outcomeOf(await claim("b"))).toEqual(["refund", null]);
+    expect(outcomeOf(await corrected(idOf("a")))).toEqual(["escalate", idOf("b")]);
+  });
+
+  test("The correction of an escalate decides the transfer if no other verdict has", async () => {
+    await claim("a", UNSEEN);
+    const correction = await corrected(idOf("a"));
+    expect(outcomeOf(correction)).toEqual(["refund", null]);
+    expect(outcomeOf(await claim("b"))).toEqual(["escalate", correction.id]);
+  });
+
+  test("Recording the same verdict again returns the first document", async () => {
+    const first = await claim("a");
+    expect((await claim("a")).document).toBe(first.document);
   });
 });
