@@ -3,7 +3,7 @@ import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
+import { expectPaymentRequired } from "../../support/payments/expectations.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
 import { PRICES } from "../../support/payments/prices.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
@@ -55,16 +55,6 @@ describe("A payment with a payment identifier", () => {
     expect(await settlements(chain, payer.address)).toHaveLength(1);
   });
 
-  test("A used identifier on another route gets 409, and nothing is charged", async () => {
-    const signed = await signPayment(payer);
-    expect((await post(basic(), v2(signed, { id }))).status).toBe(200);
-    const other = await signPayment(payer, { value: PRICES.suite });
-    const answer = await post(`${service.url}/test/suite`, v2(other, { id }));
-    expectProblem(answer, 409, "payment_conflict");
-    expect(answer.body.detail).toMatch(/identifier/);
-    await chargedOnce(chain, signed);
-  });
-
   test("Two payers may use the same identifier", async () => {
     const stranger = await newPayer(chain);
     const [mine, theirs] = [await signPayment(payer), await signPayment(stranger)];
@@ -76,37 +66,6 @@ describe("A payment with a payment identifier", () => {
     await chargedOnce(chain, mine);
     await chargedOnce(chain, theirs);
   });
-
-  test("A wrong signature under the same identifier does not get the result", async () => {
-    const signed = await signPayment(payer);
-    const first = await post(basic(), v2(signed, { id }));
-    const stranger = await newPayer(chain);
-    const forged = await signPayment(stranger, { from: payer.address });
-    const answer = await post(basic(), v2(forged, { id }));
-    expectPaymentRequired(answer);
-    expect(answer.text).not.toContain(String(first.body.id));
-    await chargedOnce(chain, signed);
-  });
-
-  test("A retry without the identifier is refused, because anyone can read the authorization on the chain", async () => {
-    const signed = await signPayment(payer);
-    expect((await post(basic(), v2(signed, { id }))).status).toBe(200);
-    for (const headers of [v2(signed), v2(signed, { id: randomUUID() })]) {
-      const answer = await post(basic(), headers);
-      expectProblem(answer, 409, "payment_conflict");
-      expect(answer.body.detail).toMatch(/a retry must send the same one/);
-    }
-    await chargedOnce(chain, signed);
-  });
-});
-
-test("An authorization paid without an identifier is the same purchase with one", async () => {
-  const signed = await signPayment(payer);
-  const first = await post(basic(), v2(signed));
-  const again = await post(basic(), v2(signed, { id }));
-  expect([first.status, again.status, again.text]).toEqual([200, 200, first.text]);
-  expect(again.headers.get("x-idempotent-replay")).toBe("true");
-  await chargedOnce(chain, signed);
 });
 
 test("A refused payment frees its identifier for a new payment", async () => {

@@ -137,15 +137,6 @@ describe("Payments that the token contract would refuse", () => {
     const { nonce } = elsewhere.authorization;
     await expectRefused(v2(await signPayment(payer, { nonce })), /used or canceled/);
   });
-
-  test("A refused authorization gets 409 for another request and 402 with a forged signature", async () => {
-    payer = await newPayer(chain, 0n);
-    const signed = await signPayment(payer);
-    await expectRefused(v2(signed), /balance/);
-    expectProblem(await post(`${basic()}?a=1`, v2(signed)), 409, "payment_conflict");
-    const forged = await signPayment(devAccount(9), signed.authorization);
-    await expectRefused(v2(forged), /./);
-  });
 });
 
 test("A 503 tells the client when to send the same request again", async () => {

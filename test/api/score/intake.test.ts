@@ -4,7 +4,7 @@ import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { nothingCharged } from "../../support/payments/on-chain.ts";
 import { PRICES } from "../../support/payments/prices.ts";
-import { type Answer, challengeOf, post, v2 } from "../../support/payments/requests.ts";
+import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -23,17 +23,6 @@ async function ask(path: Path, body: unknown, query = ""): Promise<Answer> {
   const signed = await signPayment(payer, { value: COSTS[path] });
   return post(`${service.url}${path}${query}`, v2(signed), body === undefined ? null : JSON.stringify(body));
 }
-
-test.each(Object.entries(COSTS))(
-  "%s without a payment is a 402 with its price, whatever the body",
-  async (path, price) => {
-    for (const body of [null, "{}", "no json"]) {
-      const unpaid = await post(`${service.url}${path}`, {}, body);
-      expect(unpaid.status).toBe(402);
-      expect(challengeOf(unpaid).accepts).toMatchObject([{ amount: String(price), network: "eip155:8453" }]);
-    }
-  },
-);
 
 describe("request that cannot be scored", () => {
   test.each([
