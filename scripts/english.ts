@@ -76,7 +76,7 @@ const ALLOWED: readonly (readonly [path: string, words: string])[] = [
   ["api/escrow/contest/grounds.ts", "the evaluation of the delivery stands"],
   ["packages/", "400 or 422: it refused"],
   // A member of certificates.
-  ["test/api/certificates/forwarded.test.ts", "detected.behaviour as"],
+  ["test/api/certificates/public-records.test.ts", "detected.behaviour as"],
   // A user of Unix.
   ["scripts/embedded/postgres-program.ts", 'findUser("nobody")'],
 ];
