@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createArbiter } from "../../../api/arbiter/arbiter.ts";
 import { openCategories } from "../../../api/arbiter/claim.ts";
+import type { TransactionReading } from "../../../api/arbiter/evidence.ts";
 import { type Category, category, type Observation } from "../../../api/arbiter/policy/category.ts";
 import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
 import type { PolicyVersion, PolicyVersions } from "../../../api/arbiter/policy/version.ts";
