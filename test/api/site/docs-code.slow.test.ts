@@ -16,14 +16,12 @@ import {
   type Printed,
   type Reader,
   runAsPrinted,
-  save,
   serveAsPrinted,
 } from "../../support/browser/page-code.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { deployEscrow, deployOperator } from "../../support/escrow/contract.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
-import { installNext, nextCommands } from "../../support/packages/next.ts";
 import { startRegistry } from "../../support/packages/registry.ts";
 import { pipEnvironment } from "../../support/packages/wheels.ts";
 import { EXAM_KEY, lineFor } from "../../support/sellers/buying.ts";
@@ -333,7 +331,7 @@ const PYTHON_RUNS: Runs = {
   },
 };
 
-/** Code with its own tests: the gate's shops on the integrations page, the Next shop, and the whole service. */
+/** Code with its own tests: the gate's shops on the integrations page, the Next shops, and the whole service. */
 const ELSEWHERE = [/^(hono|express|next|fastapi|flask|shop-next)(-run)?$/, /^local-start$/];
 
 /** Returns the compiler's errors. */
@@ -348,23 +346,12 @@ function compile(files: Readonly<Record<string, string>>): readonly string[] {
   return errors.map(({ formattedMessage }: { formattedMessage: string }) => formattedMessage);
 }
 
-test("All code of the documentation is run here or by the integrations test", () => {
+test("All code of the documentation is run here or by the tests of integrations and Next", () => {
   const own = [...blocks.keys()].filter((id) => !ELSEWHERE.some((pattern) => pattern.test(id)));
   const run = Object.keys({ ...NODE_RUNS, ...PYTHON_RUNS }).flatMap((ids) => ids.split(" "));
   expect(own.map((id) => id.replace(/-run$/, "")).filter((id) => !run.includes(id))).toEqual([]);
   expect(run.filter((id) => !own.includes(id))).toEqual([]);
   expect(new Set(run).size).toBe(run.length);
-});
-
-test("The Next shop builds without a key and sells", { timeout: 420_000 }, async ({ skip }) => {
-  const shop: Reader = { home: await folderForFile("docs-next-"), env: {} };
-  const { install, build, start } = nextCommands(block("shop-next-run"));
-  skip(!(await installNext(shop, install)), "npm cannot install Next here");
-  await save(shop, block("shop-next"));
-  await inShell(shop, build);
-  await soldAt("buyer", RELEASED, (values) =>
-    serveAsPrinted(shop, { code: block("shop-next"), commands: start, values }),
-  );
 });
 
 /** Pages outside the documentation that have code. Each block is run here or equals a block of the documentation. */

@@ -8,17 +8,14 @@ import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 import {
   codeOn,
-  inShell,
   type PageCode,
   type Printed,
   type Reader,
   runAsPrinted,
-  save,
   serveAsPrinted,
 } from "../../support/browser/page-code.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 import { newClient } from "../../support/packages/mcp.ts";
-import { installNext, nextCommands } from "../../support/packages/next.ts";
 import { startRegistry } from "../../support/packages/registry.ts";
 import { pipEnvironment } from "../../support/packages/wheels.ts";
 import {
@@ -33,7 +30,7 @@ import {
 } from "../../support/sellers/gate-scene.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
 
-// Takes the code of the integrations page and runs it unchanged.
+// Takes the code of the integrations page and runs it unchanged. The Next shop has its own test.
 
 const fileOf = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 const scene = await startGateScene();
@@ -81,31 +78,6 @@ test.skipIf(pip === null).each(["fastapi", "flask"])(
     );
   },
 );
-
-test("The Next shop sells only to verified agents", { timeout: 420_000 }, async ({ skip }) => {
-  const shop: Reader = { ...reader, home: await folderForFile("integrations-next-") };
-  const { install, build, start } = nextCommands(block("next-run"));
-  skip(!(await installNext(shop, install)), "npm cannot install Next here");
-  await save(shop, block("next"));
-  const route = (path: string, code: PageCode) => save(shop, { ...code, caption: `app/${path}/route.js` });
-  const changed = (from: string, to: string): PageCode => {
-    expect(block("next").text).toContain(from);
-    return { ...block("next"), text: block("next").text.replace(from, to) };
-  };
-  await route("without-service", withoutService(block("next")));
-  await route("read", changed("export const POST", "export const GET"));
-  await route("unmatched", changed("server, { accepts }", 'server, { "POST /elsewhere": { accepts } }'));
-  // The build has no key or address in its environment.
-  await inShell({ home: shop.home, env: {} }, build);
-  const origin = await serveAsPrinted(shop, { code: block("next"), commands: start, values: env });
-  const post =
-    (path: string): Send =>
-    (headers) =>
-      fetch(`${origin}/${path}`, { method: "POST", headers });
-  await expectGate(scene, post("paid/haiku"), post("without-service"));
-  for (const method of ["GET", "HEAD"]) expect((await fetch(`${origin}/read`, { method })).status).toBe(402);
-  expect((await post("unmatched")({})).status).toBe(500);
-});
 
 /** Packages outside this project's dependencies come from the registry that npm is configured with. */
 const withMachinesRegistry = (cwd: string, { text }: PageCode) =>
@@ -168,7 +140,7 @@ test.each(["action-verify", "action-certify"])("The workflow %s passes only inpu
   expect(Object.keys(action.inputs)).toEqual(expect.arrayContaining(Object.keys(step?.with ?? {})));
 });
 
-test("All code on the page is run here", () => {
+test("All code on the page is run here or by the test of Next", () => {
   const programs = ["agent-tools", "agent-tools-py", "express", "fastapi", "flask", "hono", "next"];
   expect([...blocks.keys()].sort()).toEqual(
     [

@@ -2,6 +2,7 @@ import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { getAddress, type Hex } from "viem";
 import type { HDAccount } from "viem/accounts";
 import { expect } from "vitest";
+import type { Config } from "../../../api/platform/config/config.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { startTestChain, type TestChain } from "../chain/chain.ts";
@@ -29,10 +30,16 @@ export interface GateScene {
   readonly closedUrl: string;
 }
 
+interface GatePlan {
+  /** Default: a new one. */
+  readonly chain?: TestChain;
+  readonly config?: Partial<Config>;
+}
+
 /** The service and a stock facilitator on a chain, with three wallets that can pay. */
-export async function startGateScene(): Promise<GateScene> {
-  const chain = await forFile(startTestChain());
-  const service = await forFile(startService({ chain }));
+export async function startGateScene({ config = {}, ...plan }: GatePlan = {}): Promise<GateScene> {
+  const chain = plan.chain ?? (await forFile(startTestChain()));
+  const service = await forFile(startService({ chain, config }));
   const facilitator = await forFile(serveFacilitator(chain));
   for (const account of [VERIFIED, FAILED]) await STOCK_CLIENTS[0]?.post(`${service.url}/test/basic`, account);
   // The client has no price limit, so it signs the bait.
