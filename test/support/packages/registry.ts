@@ -54,7 +54,7 @@ export async function startRegistry(): Promise<TestRegistry> {
     if (versions === undefined || version !== undefined) return void response.writeHead(404).end("{}");
     const origin = `http://${request.headers.host}`;
     response
-      .writeHead(200, { "content-type": "application/json" })
+      .writeHead(200, { "content-type": "application/json", "cache-control": "public, max-age=300" })
       .end(JSON.stringify(packument({ name, versions, origin })));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -102,7 +102,10 @@ async function sendTarball(folder: string, response: ServerResponse): Promise<vo
     .filter((path) => !path.includes(`${sep}node_modules${sep}`) && !UNREAD.test(path));
   const tar = spawn("tar", ["-cf", "-", "-C", dirname(folder), "--null", "--files-from=-"]);
   tar.stdin.end(files.join("\0"));
-  response.writeHead(200, { "content-type": "application/gzip" });
+  response.writeHead(200, {
+    "content-type": "application/gzip",
+    "cache-control": "public, immutable, max-age=31557600",
+  });
   await pipeline(tar.stdout, createGzip({ level: 1 }), response).catch(() => response.destroy());
 }
 
