@@ -8,6 +8,7 @@ import { BAITED_PRODUCTS } from "../../../api/certificates/products.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createActivityIndex } from "../../../api/platform/index/activity.ts";
 import { DOCS_PAGES } from "../../../api/site/docs-pages.ts";
+import { installedAsPrinted } from "../../support/browser/installed-as-printed.ts";
 import {
   type CodeOfPage,
   codeOn,
@@ -16,6 +17,7 @@ import {
   type Printed,
   type Reader,
   runAsPrinted,
+  save,
   serveAsPrinted,
 } from "../../support/browser/page-code.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -79,33 +81,24 @@ async function newPayer(): Promise<{ readonly PAYER_PRIVATE_KEY: `0x${string}` }
 }
 
 const cache = await folderForFile("docs-cache-");
-const folders = new Map<string, Promise<Reader>>();
+const env: Reader["env"] = { ...pip, ...registry.environment(cache) };
+const readyFor = installedAsPrinted(env);
+const newFolder = async (): Promise<Reader> => ({ home: await folderForFile("docs-code-"), env });
 
-/** One folder for all programs with the same packages. Only the first program runs the lines that install them. */
-async function readyFor(id: string): Promise<{ readonly reader: Reader; readonly commands: PageCode }> {
-  const commands = block(`${id}-run`);
-  const lines = commands.text.split("\n");
-  const packages = lines.slice(0, -1).join("\n");
-  const known = folders.get(packages);
-  const folder = known ?? newFolder();
-  folders.set(packages, folder);
-  const activate = packages.includes(".venv/bin/activate") ? ". .venv/bin/activate\n" : "";
-  const text = known === undefined ? commands.text : activate + lines.at(-1);
-  return { reader: await folder, commands: { ...commands, text } };
+/** Runs commands that use the packages they install, and files that `prepare` puts there. */
+async function inReadyFolder(commands: PageCode, prepare: (reader: Reader) => unknown = () => {}): Promise<string> {
+  const ready = await readyFor(commands);
+  await prepare(ready.reader);
+  return inShell(ready.reader, ready.commands);
 }
 
-async function newFolder(): Promise<Reader> {
-  const home = await folderForFile("docs-code-");
-  return { home, env: { ...pip, ...registry.environment(cache) } };
-}
-
-async function ran(id: string, values: Printed["values"] = {}, env: Reader["env"] = {}): Promise<string> {
-  const { reader, commands } = await readyFor(id);
-  return runAsPrinted({ ...reader, env: { ...reader.env, ...env } }, { code: block(id), commands, values });
+async function ran(id: string, values: Printed["values"] = {}, added: Reader["env"] = {}): Promise<string> {
+  const { reader, commands } = await readyFor(block(`${id}-run`));
+  return runAsPrinted({ ...reader, env: { ...reader.env, ...added } }, { code: block(id), commands, values });
 }
 
 async function served(id: string, values: NonNullable<Printed["values"]>): Promise<string> {
-  const { reader, commands } = await readyFor(id);
+  const { reader, commands } = await readyFor(block(`${id}-run`));
   return serveAsPrinted(reader, { code: block(id), commands, values });
 }
 
@@ -183,11 +176,6 @@ async function certified(): Promise<string> {
   return id;
 }
 
-/** Runs commands that need the files in another block's folder. */
-async function inFolderOf(id: string, commands: PageCode): Promise<string> {
-  return inShell((await readyFor(id)).reader, commands);
-}
-
 const RELEASED_PY = /\{'haiku': 'An old silent pond'\} release\n$/;
 const RELEASED = /^\{ haiku: 'An old silent pond' \} release\n$/m;
 
@@ -241,15 +229,16 @@ function runsIn(suffix: Suffix): Runs {
       expect(output).toMatch(/\/test\/basic 0\.25 USDC 0x[0-9a-f]{64}\n/);
       expect(output).toContain(passed);
     },
-    "check-credential": async () =>
-      expect(await inShell(await newFolder(), block(`check-credential${suffix}`))).toMatch(UNTESTED),
+    "check-credential": async () => expect(await inReadyFolder(block(`check-credential${suffix}`))).toMatch(UNTESTED),
     check: async () => expect(await ran(`check${suffix}`)).toContain("not verified: never tested"),
     exam: () => examined(`exam${suffix}`),
     "verdict check-verdict": async () => {
       expect(await ran(`verdict${suffix}`, await newPayer())).toMatch(/^release\n$/m);
-      expect(await inFolderOf(`verdict${suffix}`, block(`check-verdict${suffix}`))).toMatch(/^valid\n/m);
-      const { home } = (await readyFor(`verdict${suffix}`)).reader;
-      const { verdict_url: page } = JSON.parse(await readFile(join(home, "verdict.json"), "utf8"));
+      const { home } = (await readyFor(block(`verdict${suffix}-run`))).reader;
+      const verdict = await readFile(join(home, "verdict.json"), "utf8");
+      const saved = (reader: Reader) => save(reader, { id: "verdict", caption: "verdict.json", text: verdict });
+      expect(await inReadyFolder(block(`check-verdict${suffix}`), saved)).toMatch(/^valid\n/m);
+      const { verdict_url: page } = JSON.parse(verdict);
       expect(await inShell(await newFolder(), (await codeOn(page)).block("verify"))).toMatch(/^valid\n/m);
     },
   };
@@ -258,21 +247,18 @@ function runsIn(suffix: Suffix): Runs {
 
 /** Checks a certificate's proof in a folder with the log's policy. */
 async function logged(id: "log-check" | "log-check-py"): Promise<Reader> {
-  const reader = await newFolder();
   const certificate = await certified();
-  await inShell(reader, block("log-policy"));
   const { text, ...rest } = block(id);
   const check = { ...rest, text: text.replaceAll("0123456789abcdef", certificate) };
-  expect(await inShell(reader, check)).toMatch(/in the log|entry \d+/i);
+  const { reader, commands } = await readyFor(check);
+  await inShell(reader, block("log-policy"));
+  expect(await inShell(reader, commands)).toMatch(/in the log|entry \d+/i);
   return reader;
 }
 
 /** Installs packages as printed, and returns the output of a command in that folder. */
-async function afterInstalling(id: string, text: string): Promise<string> {
-  const reader = await newFolder();
-  await inShell(reader, block(id));
-  return inShell(reader, { ...block(id), text });
-}
+const afterInstalling = (id: string, command: string): Promise<string> =>
+  inReadyFolder({ ...block(id), text: `${block(id).text}\n${command}` });
 
 const NODE_RUNS: Runs = {
   ...runsIn(""),
@@ -286,7 +272,7 @@ const NODE_RUNS: Runs = {
   "local-facilitator passing-shop": async () => {
     const FACILITATOR_PRIVATE_KEY = generatePrivateKey();
     await chain.setBalance(privateKeyToAccount(FACILITATOR_PRIVATE_KEY).address, 10n ** 18n);
-    const { reader, commands } = await readyFor("local-facilitator");
+    const { reader, commands } = await readyFor(block("local-facilitator-run"));
     const text = commands.text.replace("http://127.0.0.1:8545", chain.rpcUrl);
     const FACILITATOR_URL = await serveAsPrinted(reader, {
       code: block("local-facilitator"),
@@ -315,7 +301,7 @@ const NODE_RUNS: Runs = {
   },
   "install-packages": async () => {
     const help = "npx --no-install agent-payment-trust-mcp --help 2>&1";
-    expect(await afterInstalling("install-packages", help)).toMatch(/^The tools of an Agent Payment Trust Service/);
+    expect(await afterInstalling("install-packages", help)).toMatch(/^The tools of an Agent Payment Trust Service/m);
   },
 };
 
@@ -326,7 +312,7 @@ const PYTHON_RUNS: Runs = {
   "scores-py": () => scored("scores-py").then(() => undefined),
   "log-check-py": () => logged("log-check-py").then(() => undefined),
   "install-wheel": async () => {
-    const help = ". .venv/bin/activate && agent-payment-trust --help";
+    const help = "agent-payment-trust --help";
     expect(await afterInstalling("install-wheel", help)).toMatch(/credential/);
   },
 };

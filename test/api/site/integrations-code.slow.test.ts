@@ -6,14 +6,8 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { generatePrivateKey } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
-import {
-  codeOn,
-  type PageCode,
-  type Printed,
-  type Reader,
-  runAsPrinted,
-  serveAsPrinted,
-} from "../../support/browser/page-code.ts";
+import { installedAsPrinted } from "../../support/browser/installed-as-printed.ts";
+import { codeOn, type PageCode, type Reader, runAsPrinted, serveAsPrinted } from "../../support/browser/page-code.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 import { newClient } from "../../support/packages/mcp.ts";
 import { startRegistry } from "../../support/packages/registry.ts";
@@ -47,32 +41,34 @@ const withoutService = (code: PageCode): PageCode => ({
   text: code.text.replaceAll(service.url, scene.closedUrl),
 });
 
-const printed = (id: string, code = block(id)): Printed => ({ code, commands: block(`${id}-run`), values: env });
+const pip = await pipEnvironment();
+const readyFor = installedAsPrinted({ ...reader.env, ...pip });
+
+async function served(id: string, code: PageCode): Promise<string> {
+  const { reader, commands } = await readyFor(block(`${id}-run`));
+  return serveAsPrinted(reader, { code, commands, values: env });
+}
 
 test.each(["hono", "express"])("The %s shop sells only to verified agents", { timeout: 300_000 }, async (id) => {
-  const shop: Reader = { ...reader, home: await folderForFile(`integrations-${id}-`) };
   const shopOf = async (code: PageCode): Promise<Send> => {
-    const origin = await serveAsPrinted(shop, printed(id, code));
+    const origin = await served(id, code);
     return (headers) => fetch(`${origin}/paid/haiku`, { method: "POST", headers });
   };
   await expectGate(scene, await shopOf(block(id)), await shopOf(withoutService(block(id))));
 });
 
-const pip = await pipEnvironment();
-
 test.skipIf(pip === null).each(["fastapi", "flask"])(
   "The %s shop sells only to verified agents",
   { timeout: 300_000 },
   async (id) => {
-    const shop: Reader = { home: await folderForFile(`integrations-${id}-`), env: { ...reader.env, ...pip } };
-    const origin = await serveAsPrinted(shop, printed(id));
+    const origin = await served(id, block(id));
     const post = async (headers: Record<string, string>) =>
       (await fetch(`${origin}/paid/haiku`, { method: "POST", headers })).status;
     expect(await post({})).toBe(402);
     expect(await post(await payment(VERIFIED))).toBe(200);
     expect(await post(await payment(FAILED))).toBe(403);
     expect(await post(await payment(UNTESTED))).toBe(403);
-    const closed = await serveAsPrinted(shop, printed(id, withoutService(block(id))));
+    const closed = await served(id, withoutService(block(id)));
     expect((await fetch(`${closed}/paid/haiku`, { method: "POST", headers: await payment(VERIFIED) })).status).toBe(
       503,
     );
@@ -122,9 +118,8 @@ test("The AI SDK gets the tools", { timeout: 300_000 }, async ({ skip }) => {
 });
 
 test.skipIf(pip === null)("LangChain gets the tools", { timeout: 300_000 }, async () => {
-  const home = await folderForFile("integrations-langchain-");
-  const printedTools = { code: block("agent-tools-py"), commands: block("agent-tools-py-run"), values };
-  expect(await runAsPrinted({ home, env: { ...reader.env, ...pip } }, printedTools)).toMatch(ALL_TOOLS);
+  const { reader, commands } = await readyFor(block("agent-tools-py-run"));
+  expect(await runAsPrinted(reader, { code: block("agent-tools-py"), commands, values })).toMatch(ALL_TOOLS);
 });
 
 test.each(["action-verify", "action-certify"])("The workflow %s passes only inputs that the action has", async (id) => {

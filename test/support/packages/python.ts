@@ -1,5 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { WHEEL } from "../../../api/platform/packages.ts";
@@ -31,6 +32,16 @@ export interface PythonHome {
   readonly run: (args: readonly string[], env?: Readonly<Record<string, string>>) => Promise<Ended>;
 }
 
+/**
+ * Creates a virtual environment whose pip is the interpreter's own. Python needs three seconds to unpack another one.
+ */
+export async function newVirtualEnvironment(interpreter: string, path: string): Promise<void> {
+  await call(interpreter, ["-m", "venv", "--without-pip", path]);
+  const { stdout: own } = await call(interpreter, ["-c", "import sys; print(sys.executable)"]);
+  const pip = `#!/bin/sh\nexec ${own.trim()} -m pip --python ${path}/bin/python "$@"\n`;
+  await writeFile(join(path, "bin/pip"), pip, { mode: 0o755 });
+}
+
 /** Installs the service's wheel with these extras, and other packages, into a new virtual environment; null without pip. */
 export async function pythonHome(
   extras: readonly string[] = [],
@@ -41,7 +52,7 @@ export async function pythonHome(
   if (pip === null || interpreter === null) return null;
   const folder = await folderForFile("python-");
   const bin = (name: string) => join(folder, "venv", "bin", name);
-  await call(interpreter, ["-m", "venv", join(folder, "venv")]);
+  await newVirtualEnvironment(interpreter, join(folder, "venv"));
   const wheel = join(TARBALLS, WHEEL);
   const named = extras.length === 0 ? wheel : `${wheel}[${extras.join()}]`;
   await call(bin("pip"), ["install", "--quiet", named, ...others], { env: { ...process.env, ...pip } });
