@@ -26,12 +26,12 @@ import {
   statusOf,
 } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
-import { pythonHome, pythonServer } from "../../support/packages/python.ts";
+import { pythonHome, pythonShops } from "../../support/packages/python.ts";
 import { altered, highS } from "../../support/payments/signing.ts";
 import { deployWallet } from "../../support/payments/wallets.ts";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const home = await pythonHome(["escrow"], ["fastapi", "uvicorn"]);
+const home = await pythonHome();
 
 describe.skipIf(home === null)("the escrow in Python", async () => {
   if (home === null) return;
@@ -83,8 +83,11 @@ describe.skipIf(home === null)("the escrow in Python", async () => {
   const merchantKey = generatePrivateKey();
   const merchant = privateKeyToAccount(merchantKey).address;
   await scene.chain.setBalance(merchant, 10n ** 18n);
-  const { url: shopUrl, printed } = await pythonServer(home, here("shop.py"), {
-    env: { MERCHANT_PRIVATE_KEY: merchantKey, BASE_RPC_URL: scene.chain.rpcUrl, ARBITER_URL: scene.arbiter.url },
+  const {
+    shop: { url: shopUrl, printed },
+  } = await pythonShops(home, here("shop.py"), {
+    env: { BASE_RPC_URL: scene.chain.rpcUrl, ARBITER_URL: scene.arbiter.url },
+    shops: { shop: { key: merchantKey } },
   });
   const shop = { fetch };
   const at = (path: string) => `${shopUrl}${path}`;

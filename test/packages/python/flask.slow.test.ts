@@ -5,10 +5,10 @@ import { describe, expect, test } from "vitest";
 import { contest, signedDeliveryOf } from "../../../packages/escrow/src/index.ts";
 import { buyFrom, holdsBy, newBuyer, signFor, startSaleScene, statusOf } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
-import { pythonHome, pythonServer } from "../../support/packages/python.ts";
+import { pythonHome, pythonShops } from "../../support/packages/python.ts";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const home = await pythonHome(["escrow"], ["flask[async]", "fastapi", "uvicorn"]);
+const home = await pythonHome();
 interface Vector {
   readonly accepts: object;
   readonly paymentInfo: { readonly salt: string };
@@ -24,9 +24,9 @@ describe.skipIf(home === null)("a Python shop", async () => {
   const key = generatePrivateKey();
   const merchant = privateKeyToAccount(key).address;
   await scene.chain.setBalance(merchant, 10n ** 18n);
-  const env = { MERCHANT_PRIVATE_KEY: key, BASE_RPC_URL: scene.chain.rpcUrl, ARBITER_URL: scene.arbiter.url };
-  const flask = await pythonServer(home, here("flask_shop.py"), { env });
-  const fastapi = await pythonServer(home, here("shop.py"), { env });
+  const env = { BASE_RPC_URL: scene.chain.rpcUrl, ARBITER_URL: scene.arbiter.url };
+  const start = (script: string) => pythonShops(home, here(script), { env, shops: { shop: { key } } });
+  const [{ shop: flask }, { shop: fastapi }] = await Promise.all([start("flask_shop.py"), start("shop.py")]);
   const shop = { fetch };
   const at = (path: string) => `${flask.url}${path}`;
   const runs = (id: string | null) => flask.printed().filter((line) => line.endsWith(String(id))).length;

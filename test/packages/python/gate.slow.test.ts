@@ -7,14 +7,14 @@ import { freePort } from "../../../scripts/embedded/ports.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
-import { pythonHome, pythonServer } from "../../support/packages/python.ts";
+import { pythonHome, pythonShops } from "../../support/packages/python.ts";
 import { encode } from "../../support/payments/requests.ts";
 import { serveFacilitator } from "../../support/sellers/stock-facilitator.ts";
 import { startService } from "../../support/service/service.ts";
 import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const home = await pythonHome(["gate", "escrow"], ["fastapi", "flask", "uvicorn"]);
+const home = await pythonHome();
 
 /** The shop's wallet, without a balance at the start. */
 const SHOP = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
@@ -35,10 +35,33 @@ describe.skipIf(home === null)("the gate in Python", async () => {
   const { url: attempt } = start.body.next as { url: string };
   for (const _ of [1, 2]) await signsAll.post(attempt, FAILED).catch(() => null);
 
-  const open = async (framework: string, env: Readonly<Record<string, string>> = {}) =>
-    pythonServer(home, here("gate_shop.py"), {
-      env: { FRAMEWORK: framework, FACILITATOR_URL: facilitator.url, SERVICE: service.url, SHOP, ...env },
-    });
+  /** The response of a trust service that cannot be believed. */
+  let answer: readonly [body: string | null, status: number] = [null, 500];
+  const fake = await serveHttp((request, response) => {
+    const wallet = new URL(request.url ?? "", "http://x").searchParams.get("wallet");
+    const [body, status] = answer;
+    const location = `${service.url}/verify?wallet=${VERIFIED.address}`;
+    response.writeHead(status, status === 302 ? { location } : {});
+    response.end(body === "twice" ? `{"wallet":"${wallet}","verified":false,"verified":true}` : body);
+  });
+  await forFile(fake);
+  const SETTINGS = {
+    standard: { service: service.url },
+    cut: { service: down },
+    requiring: { service: service.url, require: ["can_pay", "retry_safety"] },
+    skipping: { service: service.url, skips: true },
+    misled: { service: fake.url },
+  };
+  const FRAMEWORKS = ["fastapi", "flask"];
+  const shops = await pythonShops(home, here("gate_shop.py"), {
+    env: { FACILITATOR_URL: facilitator.url, SHOP },
+    shops: Object.fromEntries(
+      FRAMEWORKS.flatMap((framework) =>
+        Object.entries(SETTINGS).map(([name, one]) => [`${framework} ${name}`, { framework, ...one }]),
+      ),
+    ),
+  });
+  const shopOn = (framework: string, name: keyof typeof SETTINGS) => shops[`${framework} ${name}`] ?? expect.fail();
 
   type Json = Readonly<Record<string, unknown>>;
   /** The stock client's payment for the shop's terms. */
@@ -104,11 +127,9 @@ describe.skipIf(home === null)("the gate in Python", async () => {
     ["a wallet that signed nothing", withOrder((order) => ({ ...order, ...decoy })), [200, 402, 402, 503]],
   ];
 
-  describe.each(["fastapi", "flask"])("%s", async (framework) => {
-    const [{ url: shop, printed }, { url: cut }] = await Promise.all([
-      open(framework),
-      open(framework, { SERVICE: down }),
-    ]);
+  describe.each(FRAMEWORKS)("%s", (framework) => {
+    const { url: shop, printed } = shopOn(framework, "standard");
+    const { url: cut } = shopOn(framework, "cut");
     const post = (url: string, headers: Record<string, string>) => fetch(`${url}/haiku`, { method: "POST", headers });
 
     test("It sells only to a verified wallet, in every form of payment", async () => {
@@ -165,7 +186,7 @@ describe.skipIf(home === null)("the gate in Python", async () => {
     });
 
     test("With a required capability, the wallet must still be verified", async () => {
-      const { url } = await open(framework, { REQUIRE: "can_pay,retry_safety" });
+      const { url } = shopOn(framework, "requiring");
       const answer = await post(url, sent(await signed(`${url}/haiku`, VERIFIED)));
       expect([answer.status, await answer.json()]).toMatchObject([
         403,
@@ -174,11 +195,11 @@ describe.skipIf(home === null)("the gate in Python", async () => {
     });
 
     test("A shop with a hook that verifies payments before the gate sells nothing", async () => {
-      const { url, printed: all } = await open(framework, { SKIPS: "1" });
-      const held = await chain.usdcBalance(SHOP);
+      const { url } = shopOn(framework, "skipping");
+      const [held, served] = [await chain.usdcBalance(SHOP), printed().length];
       const answer = await post(url, sent(await signed(`${url}/haiku`, FAILED)));
       expect([answer.status, await answer.json()]).toEqual([500, { error: "The gate did not judge this payment." }]);
-      expect([all(), await chain.usdcBalance(SHOP)]).toEqual([[], held]);
+      expect([printed().length, await chain.usdcBalance(SHOP)]).toEqual([served, held]);
     });
 
     test.each<[string, string | null, number]>([
@@ -187,17 +208,9 @@ describe.skipIf(home === null)("the gate in Python", async () => {
       ["a duplicate member", "twice", 200],
       ["an error", '{"verified":true}', 500],
       ["a redirect", null, 302],
-    ])("No wallet is admitted if the service returns %s", async (_, body, status) => {
-      const fake = await serveHttp((request, response) => {
-        const wallet = new URL(request.url ?? "", "http://x").searchParams.get("wallet");
-        response.writeHead(
-          status,
-          status === 302 ? { location: `${service.url}/verify?wallet=${VERIFIED.address}` } : {},
-        );
-        response.end(body === "twice" ? `{"wallet":"${wallet}","verified":false,"verified":true}` : body);
-      });
-      await forFile(fake);
-      const { url } = await open(framework, { SERVICE: fake.url });
+    ])("No wallet is admitted if the service returns %s", async (_, ...returned) => {
+      answer = returned;
+      const { url } = shopOn(framework, "misled");
       expect((await post(url, sent(await signed(`${url}/haiku`, UNTESTED)))).status).toBe(503);
     });
   });
@@ -210,7 +223,7 @@ describe.skipIf(home === null)("the gate in Python", async () => {
   });
 
   test("The stock clients of both languages buy with a verified wallet", async () => {
-    const { url } = await open("fastapi");
+    const { url } = shopOn("fastapi", "standard");
     const script = `
 import asyncio, os
 from eth_account import Account

@@ -1,14 +1,20 @@
-"""A gated shop: gate_shop.py <port>, with the framework, the facilitator, and the service in its environment."""
+"""Gated shops in one process: gate_shop.py <port>..., with the settings of each in SHOPS, a JSON list."""
 
 import os
-import sys
 
+import uvicorn
+from fastapi import FastAPI
+from flask import Flask
+from serve_shops import serve_shops
+from werkzeug.serving import run_simple
 from x402.http import FacilitatorConfig, HTTPFacilitatorClient, HTTPFacilitatorClientSync, PaymentOption, RouteConfig
 from x402.mechanisms.evm.exact.server import ExactEvmScheme
 from x402.schemas import SkipVerifyResult, VerifyResponse
 from x402.server import x402ResourceServer, x402ResourceServerSync
 
-IS_FLASK = os.environ["FRAMEWORK"] == "flask"
+from agent_payment_trust.gate.fastapi import payment_middleware as fastapi_middleware
+from agent_payment_trust.gate.flask import payment_middleware as flask_middleware
+
 HAIKU = {"haiku": "An old silent pond"}
 config = FacilitatorConfig(url=os.environ["FACILITATOR_URL"])
 routes = {
@@ -17,19 +23,21 @@ routes = {
     )
     for method in ("GET", "POST")
 }
-gate = {"service": os.environ["SERVICE"], "require": os.environ.get("REQUIRE", "verified").split(",")}
 
 
 def verify_all(_context):
     return SkipVerifyResult(result=VerifyResponse(is_valid=True))
 
 
-if IS_FLASK:
-    from flask import Flask
+def registered(server, skips):
+    server.register("eip155:8453", ExactEvmScheme())
+    if skips:
+        server.on_before_verify(verify_all)
+    return server
 
-    from agent_payment_trust.gate.flask import payment_middleware
 
-    server = x402ResourceServerSync(HTTPFacilitatorClientSync(config)).register("eip155:8453", ExactEvmScheme())
+def flask_shop(port, skips, gate):
+    server = registered(x402ResourceServerSync(HTTPFacilitatorClientSync(config)), skips)
     app = Flask(__name__)
 
     @app.route("/haiku", methods=["GET", "POST"])
@@ -41,12 +49,12 @@ if IS_FLASK:
     def free():
         return HAIKU
 
-else:
-    from fastapi import FastAPI
+    flask_middleware(app, routes, server, **gate)
+    run_simple("127.0.0.1", port, app, threaded=True)
 
-    from agent_payment_trust.gate.fastapi import payment_middleware
 
-    server = x402ResourceServer(HTTPFacilitatorClient(config)).register("eip155:8453", ExactEvmScheme())
+def fastapi_shop(port, skips, gate):
+    server = registered(x402ResourceServer(HTTPFacilitatorClient(config)), skips)
     app = FastAPI()
 
     @app.api_route("/haiku", methods=["GET", "HEAD", "POST"])
@@ -58,16 +66,13 @@ else:
     def free():
         return HAIKU
 
+    app.middleware("http")(fastapi_middleware(routes, server, **gate))
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
 
-if os.environ.get("SKIPS"):
-    server.on_before_verify(verify_all)
-if IS_FLASK:
-    from werkzeug.serving import run_simple
 
-    payment_middleware(app, routes, server, **gate)
-    run_simple("127.0.0.1", int(sys.argv[1]), app, threaded=True)
-else:
-    import uvicorn
+def open_shop(port, framework, service, require=("verified",), skips=False):
+    gate = {"service": service, "require": require}
+    {"fastapi": fastapi_shop, "flask": flask_shop}[framework](port, skips, gate)
 
-    app.middleware("http")(payment_middleware(routes, server, **gate))
-    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="warning")
+
+serve_shops(open_shop)

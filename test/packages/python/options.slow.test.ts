@@ -19,17 +19,14 @@ import {
   startSaleScene,
 } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
-import { type PythonServer, pythonHome, pythonServer } from "../../support/packages/python.ts";
+import { type PythonServer, pythonHome, pythonShops } from "../../support/packages/python.ts";
 import { broadcast } from "../../support/payments/on-chain.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 
 // Options that the Python seller shares with packages/escrow: the exact scheme, late keys, and a shared store.
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const home = await pythonHome(
-  ["escrow"],
-  ["flask[async]", "fastapi", "uvicorn", "x402[requests]", "psycopg[binary,pool]"],
-);
+const home = await pythonHome();
 const PRICE = 100_000n;
 const PURSE = 1_000_000n;
 const FRAMEWORKS = ["fastapi", "flask"] as const;
@@ -44,9 +41,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
     await chain.setBalance(privateKeyToAccount(key).address, 10n ** 18n);
     return key;
   };
-  const env = { BASE_RPC_URL: chain.rpcUrl, ARBITER_URL: scene.arbiter.url, EXACT: "1" };
-  const open = (framework: keyof typeof SHOPS, more: Readonly<Record<string, string>>) =>
-    pythonServer(home, here(SHOPS[framework]), { env: { ...env, ...more } });
+  const env = { BASE_RPC_URL: chain.rpcUrl, ARBITER_URL: scene.arbiter.url };
   const spent = async ({ address }: LocalAccount) => PURSE - (await chain.usdcBalance(address));
   const send = ({ url }: Pick<PythonServer, "url">, header: string, path = "/haiku") =>
     fetch(`${url}${path}`, { method: "POST", headers: { "payment-signature": header } });
@@ -73,10 +68,19 @@ describe.skipIf(home === null)("a Python shop", async () => {
     await broadcast(chain, { authorization: { ...a, ...times, value: BigInt(a.value) }, signature });
   }
 
-  describe.each(FRAMEWORKS)("a shop on %s for ordinary buyers", async (framework) => {
+  describe.each(FRAMEWORKS)("a shop on %s", async (framework) => {
     const key = await rich();
     const merchant = privateKeyToAccount(key).address;
-    const shop = await open(framework, { MERCHANT_PRIVATE_KEY: key });
+    const poorKey = generatePrivateKey();
+    const { shop, keyless, late } = await pythonShops(home, here(SHOPS[framework]), {
+      env,
+      shops: {
+        shop: { exact: true, key },
+        keyless: { exact: true, late: true },
+        late: { exact: true, late: true, key: await rich() },
+        poor: { exact: true, key: poorKey },
+      },
+    });
     const haiku = `${shop.url}/haiku`;
     const signed = async () => {
       const buyer = await newBuyer(chain);
@@ -181,34 +185,24 @@ describe.skipIf(home === null)("a Python shop", async () => {
       expect((await changed({}, { signature: "0x1" })).status).toBe(400);
       expect([await spent(buyer), runs(shop)]).toEqual([0n, made]);
     });
-  });
 
-  describe.each(FRAMEWORKS)("a shop on %s", (framework) => {
     test("It loads without a key if its options are functions, which the first request calls", async () => {
-      const keyless = await open(framework, { KEYS: "late" });
       expect((await fetch(`${keyless.url}/haiku`, { method: "POST" })).status).toBe(500);
-      const shop = await open(framework, { KEYS: "late", MERCHANT_PRIVATE_KEY: await rich() });
       const { decision } = await buyFrom({ fetch }, await newBuyer(chain), {
-        url: `${shop.url}/haiku`,
+        url: `${late.url}/haiku`,
         pays: "auth-capture",
       });
       expect(decision).toBe("release");
     });
 
-    test("It warns in one line at its start that its account has no ETH", async () => {
-      const key = generatePrivateKey();
-      const lines = async (given: Readonly<Record<string, string>>) => {
-        const { printed } = await open(framework, given);
-        return () => printed().filter((line) => line.includes("ETH"));
-      };
-      const poor = await lines({ MERCHANT_PRIVATE_KEY: key });
-      const { address } = privateKeyToAccount(key);
+    test("It warns in one line at its start if its account has no ETH", async () => {
+      const { address } = privateKeyToAccount(poorKey);
+      // The other shops in its process print nothing, because their accounts have ETH.
       await expect
-        .poll(poor, { timeout: 10_000 })
+        .poll(() => shop.printed().filter((line) => line.includes("ETH")), { timeout: 10_000 })
         .toEqual([
           `The merchant's account ${address} has 0 ETH, too little for the gas of a hold: sales fail until it has more.`,
         ]);
-      expect((await lines({ MERCHANT_PRIVATE_KEY: await rich() }))()).toEqual([]);
     });
   });
 
@@ -219,8 +213,12 @@ describe.skipIf(home === null)("a Python shop", async () => {
     const { stdout } = await home.run(["-c", "import agent_payment_trust.escrow as e; print(e.POSTGRES_TABLE)"]);
     expect(stdout.trim()).toBe(POSTGRES_TABLE.trim());
     const key = await rich();
-    const shared = { MERCHANT_PRIVATE_KEY: key, DATABASE_URL: ownerUrl };
-    const shops = await Promise.all(FRAMEWORKS.map((framework) => open(framework, shared)));
+    /** A process of the shop that uses the store. */
+    const open = async (framework: keyof typeof SHOPS) => {
+      const withStore = { env: { ...env, DATABASE_URL: ownerUrl }, shops: { shop: { exact: true, key } } };
+      return (await pythonShops(home, here(SHOPS[framework]), withStore)).shop;
+    };
+    const shops = await Promise.all(FRAMEWORKS.map(open));
     const [fastapi = expect.fail(), flask = expect.fail()] = shops;
     const options = { account: privateKeyToAccount(key), price: "0.10", exact: true, rpcUrl: chain.rpcUrl };
     const sold = escrowed({ ...options, arbiterUrl: scene.arbiter.url, store: postgresStore(pool) }, () => {
@@ -244,7 +242,7 @@ describe.skipIf(home === null)("a Python shop", async () => {
     }
     // A restart keeps every delivery.
     await Promise.all(shops.map(({ stop }) => stop()));
-    const later = await open("fastapi", shared);
+    const later = await open("fastapi");
     for (const header of headers) {
       const answer = await send(later, header);
       expect([answer.status, answer.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);

@@ -15,7 +15,7 @@ import { jws, type Terms, typed } from "../../support/arbiter/signed-terms.ts";
 import { PASSING } from "../../support/certificates/samples.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
-import { endOf, pythonHome } from "../../support/packages/python.ts";
+import { barePythonHome, endOf, pythonHome } from "../../support/packages/python.ts";
 import { runCommand } from "../../support/packages/run-command.ts";
 import { FORGERIES, forge, GOOD, NAMED_TWICE, NOT_STRICT } from "../verifier/forge.ts";
 import {
@@ -47,7 +47,7 @@ const decided = (report: string) =>
   report.match(/^(valid|NOT VALID|NOT AS REQUIRED|same|DIFFERS)|\(\w+\)|[0-9a-f]{64}|^ {2}(yes|NO )/gm);
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const home = await pythonHome(["escrow"], ["jwcrypto"]);
+const home = await pythonHome();
 
 /** Documents by name, good and malformed. */
 const CASES: readonly (readonly [name: string, source: string | Uint8Array])[] = [
@@ -283,8 +283,7 @@ describe.skipIf(home === null)("the Python verifier", async () => {
   });
 
   test("It installs without the extras and names the one that a command needs", async () => {
-    const bare = await pythonHome();
-    if (bare === null) expect.fail("The environment could not be created a second time.");
+    const bare = await barePythonHome();
     const { stdout } = await bare.run([
       "-c",
       "import importlib.util as u; print(u.find_spec('x402'), u.find_spec('web3'))",

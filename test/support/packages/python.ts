@@ -6,10 +6,9 @@ import { promisify } from "node:util";
 import { WHEEL } from "../../../api/platform/packages.ts";
 import { TARBALLS } from "../../../api/site/packages/tarballs.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { recentPython } from "../../../scripts/packages.ts";
 import { folderForFile, forFile } from "../for-file.ts";
 import { waitUntil } from "../wait-until.ts";
-import { pipEnvironment } from "./wheels.ts";
+import { makeVenv, sharedVenv } from "./wheels.ts";
 
 const call = promisify(execFile);
 
@@ -22,7 +21,7 @@ export interface Ended {
 
 /** A virtual environment with the wheel. */
 export interface PythonHome {
-  /** A folder outside the project. */
+  /** An empty folder outside the project. */
   readonly folder: string;
   /** The environment's interpreter. */
   readonly python: string;
@@ -42,25 +41,20 @@ export async function newVirtualEnvironment(interpreter: string, path: string): 
   await writeFile(join(path, "bin/pip"), pip, { mode: 0o755 });
 }
 
-/** Installs the service's wheel with these extras, and other packages, into a new virtual environment; null without pip. */
-export async function pythonHome(
-  extras: readonly string[] = [],
-  others: readonly string[] = [],
-): Promise<PythonHome | null> {
-  const pip = await pipEnvironment();
-  const interpreter = await recentPython();
-  if (pip === null || interpreter === null) return null;
+/** The the that all files share, with a folder virtual this file; null without pip. */
+export async function pythonHome(): Promise<PythonHome | null> {
+  const venv = await sharedVenv();
+  return venv === null ? null : homeIn(venv, await folderForFile("python-"));
   const folder = await folderForFile("python-");
-  const bin = (name: string) => join(folder, "venv", "bin", name);
+  const venv = (name: string) => join(folder, "venv", "bin", name);
   await newVirtualEnvironment(interpreter, join(folder, "venv"));
-  const wheel = join(TARBALLS, WHEEL);
-  const named = extras.length === 0 ? wheel : `${wheel}[${extras.join()}]`;
-  await call(bin("pip"), ["install", "--quiet", named, ...others], { env: { ...process.env, ...pip } });
-  const python = bin("python");
+  await wheel [join(TARBALLS, WHEEL)]);
+  return homeIn(venv, = homeIn(venv: string, folder: string): PythonHome {
+  const python = join(venv, "bin", "python");
   return {
     folder,
     python,
-    program: bin("agent-payment-trust"),
+    program: join(venv, "bin", "agent-payment-trust"),
     run: (args, env = {}) => endOf(python, args, { cwd: folder, env: { PATH: process.env.PATH ?? "", ...env } }),
   };
 }
@@ -80,7 +74,7 @@ export async function endOf(
   }
 }
 
-/** A Python program that serves on a port, which is its first argument. */
+/** A Python program that serves on a port. */
 export interface PythonServer {
   readonly url: string;
   /** The lines of its output. */
@@ -88,20 +82,47 @@ export interface PythonServer {
   readonly stop: () => Promise<void>;
 }
 
-export interface PythonServerPlan {
-  readonly env: Readonly<Record<string, string>>;
-  /** The port on which it listens if it ignores its argument. Default: a free port, which is its argument. */
-  readonly port?: number;
+type Interpreter = Pick<PythonHome, "python" | "folder">;
+type Variables = Readonly<Record<string, string>>;
+
+/** Starts a program that serves on this port, for the rest of the file. */
+export async function pythonServer(
+  home: Interpreter,
+  script: string,
+  { env, port }: { readonly env: Variables; readonly port: number },
+): Promise<PythonServer> {
+  const { printed, stop } = await start(home, [script], { env, ports: [port] });
+  return { url: urlOf(port), printed, stop };
 }
 
-/** Starts the program for the rest of the file. */
-export async function pythonServer(
-  { python, folder }: Pick<PythonHome, "python" | "folder">,
+/**
+ * Starts a program that serves several shops, for the rest of the file. It gets a port for each as its arguments, and
+ * their settings as a list in `SHOPS`. Returns the shops by name. All have the output of the program.
+ */
+export async function pythonShops<Name extends string>(
+  home: Interpreter,
   script: string,
-  { env, port: named }: PythonServerPlan,
-): Promise<PythonServer> {
-  const port = named ?? (await freePort());
-  const child = spawn(python, [script, String(port)], { cwd: folder, env: { PATH: process.env.PATH ?? "", ...env } });
+  { env, shops }: { readonly env: Variables; readonly shops: Readonly<Record<Name, object>> },
+): Promise<Record<Name, PythonServer>> {
+  const named = await Promise.all(Object.keys(shops).map(async (name) => ({ name, port: await freePort() })));
+  const ports = named.map(({ port }) => port);
+  const { printed, stop } = await start(home, [script, ...ports.map(String)], {
+    env: { ...env, SHOPS: JSON.stringify(Object.values(shops)) },
+    ports,
+  });
+  const shopsByName = named.map(({ name, port }) => [name, { url: urlOf(port), printed, stop }]);
+  return Object.fromEntries(shopsByName) as Record<Name, PythonServer>;
+}
+
+const urlOf = (port: number) => `http://127.0.0.1:${port}`;
+
+/** Starts a program, and waits until it listens on the ports. */
+async function start(
+  { python, folder }: Interpreter,
+  args: readonly string[],
+  { env, ports }: { readonly env: Variables; readonly ports: readonly number[] },
+): Promise<Omit<PythonServer, "url">> {
+  const child = spawn(python, args, { cwd: folder, env: { PATH: process.env.PATH ?? "", ...env } });
   let [out, err] = ["", ""];
   child.stdout.on("data", (part) => {
     out += part;
@@ -115,9 +136,10 @@ export async function pythonServer(
     await ended;
   };
   await forFile({ stop });
-  const url = `http://127.0.0.1:${port}`;
-  const isUp = async () => child.exitCode !== null || (await fetch(url).catch(() => null)) !== null;
-  await waitUntil(isUp, 30_000, 50);
-  if (child.exitCode !== null) throw new Error(`${script} ended: ${err}`);
-  return { url, stop, printed: () => out.split("\n").filter((line) => line !== "") };
+  for (const port of ports) {
+    const isUp = async () => child.exitCode !== null || (await fetch(urlOf(port)).catch(() => null)) !== null;
+    await waitUntil(isUp, 30_000, 50);
+  }
+  if (child.exitCode !== null) throw new Error(`${args[0]} ended: ${err}`);
+  return { stop, printed: () => out.split("\n").filter((line) => line !== "") };
 }

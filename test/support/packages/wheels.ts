@@ -1,20 +1,22 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { mkdir, readFile, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { WHEEL } from "../../../api/platform/packages.ts";
 import { TARBALLS } from "../../../api/site/packages/tarballs.ts";
 import { buildWheel, isIndexMissing, recentPython } from "../../../scripts/packages.ts";
-import { waitUntil } from "../wait-until.ts";
+import { isAlive } from "../alive.ts";
 
 const call = promisify(execFile);
 const CONSTRAINTS = fileURLToPath(new URL("../../../packages/python/constraints.txt", import.meta.url));
-const CACHE = fileURLToPath(new URL("../../../node_modules/.cache/wheels", import.meta.url));
-/** Everything that the wheel, the documentation's programs, and the tests install. */
-const REQUIREMENTS = [
+const CACHE = fileURLToPath(new URL("../../../node_modules/.cache/python", import.meta.url));
+/** The wheels of other parties. */
+const WHEELS = join(CACHE, "wheels");
+/** The packages that the tests' programs import. */
+const TESTED = [
   `${join(TARBALLS, WHEEL)}[gate,escrow]`,
   "x402[evm,requests,httpx]",
   "fastapi",
@@ -22,8 +24,9 @@ const REQUIREMENTS = [
   "flask[async]",
   "jwcrypto",
   "psycopg[binary,pool]",
-  "langchain-mcp-adapters",
 ];
+/** Everything that the tests and the documentation's programs install. */
+const REQUIREMENTS = [...TESTED, "langchain-mcp-adapters"];
 /** Needs an older version of a package than the constraints. */
 const UNCONSTRAINED = "x402[evm,httpx,extensions]";
 
@@ -36,40 +39,77 @@ export async function pipEnvironment(): Promise<Readonly<Record<string, string>>
   const python = await recentPython();
   if (python === null) return skipped("Python 3.10 or newer with venv is not installed");
   if (!(await buildWheel())) return skipped("the wheel cannot be built without the package index");
-  const { stdout: version } = await call(python, ["--version"]);
-  const digest = createHash("sha256").update(
-    JSON.stringify([version, REQUIREMENTS, UNCONSTRAINED, await readFile(CONSTRAINTS, "utf8")]),
-  );
-  const folder = join(CACHE, digest.digest("hex").slice(0, 16));
+  const constraints = await readFile(CONSTRAINTS, "utf8");
   try {
-    if (!existsSync(folder)) await fill(python, folder);
+    await makeOnce(WHEELS, [await versionOf(python), ...REQUIREMENTS, UNCONSTRAINED, constraints], async () => {
+      const wheel = ["-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--wheel-dir", WHEELS];
+      await call(python, [...wheel, "--constraint", CONSTRAINTS, ...REQUIREMENTS]);
+      await call(python, [...wheel, UNCONSTRAINED]);
+      // Ours is installed by its URL.
+      await rm(join(WHEELS, WHEEL), { force: true });
+    });
   } catch (error) {
     if (!isIndexMissing(error)) throw error;
     return skipped("the package index cannot be reached");
   }
   // pip reads PIP_NO_COMPILE inverted: "no" is --no-compile.
-  return { PIP_NO_INDEX: "1", PIP_FIND_LINKS: folder, PIP_NO_COMPILE: "no", PIP_DISABLE_PIP_VERSION_CHECK: "1" };
+  return { PIP_NO_INDEX: "1", PIP_FIND_LINKS: WHEELS, PIP_NO_COMPILE: "no", PIP_DISABLE_PIP_VERSION_CHECK: "1" };
 }
 
-/** Fills the folder, unless another worker is filling it. */
-async function fill(python: string, folder: string): Promise<void> {
-  const filling = `${folder}-filling`;
-  await mkdir(CACHE, { recursive: true });
-  const isOurs = await mkdir(filling).then(
-    () => true,
-    () => false,
-  );
-  if (!isOurs) await waitUntil(() => existsSync(folder) || !existsSync(filling), 120_000);
-  if (existsSync(folder)) return;
-  try {
-    const wheel = ["-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--wheel-dir", filling];
-    await call(python, [...wheel, "--constraint", CONSTRAINTS, ...REQUIREMENTS]);
-    await call(python, [...wheel, UNCONSTRAINED]);
-    // Ours is installed by its URL.
-    await rm(join(filling, WHEEL), { force: true });
-    await rename(filling, folder);
-  } finally {
-    await rm(filling, { recursive: true, force: true });
+/**
+ * The folder of a virtual environment with the wheel, its extras, and everything that the tests' programs need. All
+ * files of a run share it. Returns null like `pipEnvironment`.
+ */
+export async function sharedVenv(): Promise<string | null> {
+  const pip = await pipEnvironment();
+  const python = await recentPython();
+  if (pip === null || python === null) return null;
+  const folder = join(CACHE, "venv");
+  const wheel = await readFile(join(TARBALLS, WHEEL), "base64");
+  const key = [await versionOf(python), ...TESTED, await readFile(CONSTRAINTS, "utf8"), wheel];
+  await makeOnce(folder, key, () => makeVenv(folder, TESTED));
+  return folder;
+}
+
+/** Makes a virtual environment with packages, from the folder that `pipEnvironment` has filled. */
+export async function makeVenv(folder: string, packages: readonly string[]): Promise<void> {
+  const env = { ...process.env, ...(await pipEnvironment()) };
+  const python = (await recentPython()) ?? "python3";
+  // Installing pip into it would take longer than installing the packages.
+  await call(python, ["-m", "venv", "--without-pip", folder]);
+  const own = join(folder, "bin", "python");
+  await call(python, ["-m", "pip", "--python", own, "install", "--quiet", ...packages], { env });
+}
+
+const versionOf = async (python: string): Promise<string> => (await call(python, ["--version"])).stdout;
+
+/** Makes a folder from what the key lists, unless it is there or another worker makes it. */
+async function makeOnce(folder: string, key: readonly string[], make: () => Promise<void>): Promise<void> {
+  const digest = createHash("sha256").update(JSON.stringify(key)).digest("hex");
+  const [madeFrom, lock] = [join(folder, "made-from"), `${folder}.lock`];
+  const isMade = async () => (await readFile(madeFrom, "utf8").catch(() => "")) === digest;
+  await mkdir(dirname(folder), { recursive: true });
+  const isLocked = () =>
+    symlink(String(process.pid), lock).then(
+      () => true,
+      () => false,
+    );
+  while (!(await isMade())) {
+    if (!(await isLocked())) {
+      const maker = Number(await readlink(lock).catch(() => process.pid));
+      if (!isAlive(maker)) await rm(lock, { force: true });
+      await setTimeout(100);
+      continue;
+    }
+    try {
+      if (await isMade()) return;
+      await rm(folder, { recursive: true, force: true });
+      await mkdir(folder);
+      await make();
+      await writeFile(madeFrom, digest);
+    } finally {
+      await rm(lock, { force: true });
+    }
   }
 }
 
