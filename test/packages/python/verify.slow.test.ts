@@ -1,6 +1,7 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { didWeb } from "../../../api/platform/signing/did.ts";
@@ -15,7 +16,7 @@ import { jws, type Terms, typed } from "../../support/arbiter/signed-terms.ts";
 import { PASSING } from "../../support/certificates/samples.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
-import { barePythonHome, endOf, pythonHome } from "../../support/packages/python.ts";
+import { barePythonHome, type Ended, endOf, pythonHome } from "../../support/packages/python.ts";
 import { runCommand } from "../../support/packages/run-command.ts";
 import { FORGERIES, forge, GOOD, NAMED_TWICE, NOT_STRICT } from "../verifier/forge.ts";
 import {
@@ -63,9 +64,10 @@ const TIMES = ["2026-11-24T11:58:59Z", "2026-11-24T11:59:00Z", SAMPLE_NOW.toISOS
 const ENDS = [...TIMES, "2026-12-20T08:00:00.000Z", "2027-06-01T00:00:00Z"];
 
 describe.skipIf(home === null)("the Python verifier", async () => {
-  const { folder, python, program } = home ?? { folder: "", python: "", program: "" };
+  if (home === null) return;
+  const { folder, python, program } = home;
   const file = (name: string) => join(folder, name);
-  if (home !== null) await writeFile(file("jwks.json"), JSON.stringify(JWKS));
+  await writeFile(file("jwks.json"), JSON.stringify(JWKS));
 
   test("It agrees with jwcrypto, rfc8785, and the file on every vector", async () => {
     const vectors = here("../../vectors");
@@ -124,9 +126,22 @@ describe.skipIf(home === null)("the Python verifier", async () => {
   const placed = (args: readonly string[]) =>
     args.map((arg) => (/^[\w-]+\.(json|txt|tlog-proof)$/.test(arg) ? file(arg) : arg));
 
+  /** Runs the Python program's commands in one interpreter. */
+  const interpreter = spawn(python, [here("commands.py")], {
+    cwd: folder,
+    env: {},
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  await forFile({ stop: () => interpreter.stdin.end() });
+  const results = createInterface(interpreter.stdout)[Symbol.asyncIterator]();
+  async function runInPython(args: readonly string[]): Promise<Ended> {
+    interpreter.stdin.write(`${JSON.stringify(args)}\n`);
+    return JSON.parse((await results.next()).value ?? "");
+  }
+
   /** Expects this exit code and the same decisions from both programs. Returns the Python program's output. */
   async function expectAlike(args: readonly string[], code: number): Promise<string> {
-    const own = await endOf(program, placed(args), { cwd: folder, env: {} });
+    const own = await runInPython(placed(args));
     const printed = own.stdout + own.stderr;
     const [name = "", ...rest] = placed(args);
     const command = COMMANDS[name];
@@ -191,6 +206,13 @@ describe.skipIf(home === null)("the Python verifier", async () => {
       [3, ["verdict.json", ...PINNED, "--require", "verified"]],
     ];
     for (const [code, args] of table) await expectAlike(args, code);
+    // The installed program ends with the code, and prints what its commands do.
+    for (const wanted of [0, 1, 2, 3]) {
+      const [, args = expect.fail()] = table.find(([code]) => code === wanted) ?? [];
+      const ended = await endOf(program, placed(args), { cwd: folder, env: {} });
+      expect(ended).toEqual(await runInPython(placed(args)));
+      expect(ended.code).toBe(wanted);
+    }
   });
 
   test("It checks receipts and offers as the TypeScript program does", { timeout: 240_000 }, async () => {
