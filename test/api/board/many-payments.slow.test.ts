@@ -8,9 +8,9 @@ import { send } from "../../support/payments/requests.ts";
 import { connectOwner, freshDatabase, plansOf } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
-const PAYMENTS = 5_000_000;
-const CERTIFICATES = 1_000_000;
-const WALLETS = 200_000;
+const PAYMENTS = 1_000_000;
+const CERTIFICATES = 200_000;
+const WALLETS = 40_000;
 
 const database = await freshDatabase();
 const owner = await forFile(connectOwner(database));
