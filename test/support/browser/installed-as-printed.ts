@@ -1,7 +1,6 @@
 import { join } from "node:path";
-import { recentPython } from "../../../scripts/packages.ts";
 import { folderForFile } from "../for-file.ts";
-import { newVirtualEnvironment } from "../packages/python.ts";
+import { newVirtualEnvironment } from "../packages/wheels.ts";
 import type { PageCode, Reader } from "./page-code.ts";
 
 /** A page's commands, and the reader who runs them. */
@@ -37,7 +36,7 @@ export function installedAsPrinted(env: Reader["env"]): (commands: PageCode) => 
     const isFirst = !hasEnvironment;
     hasEnvironment = true;
     if (isFirst) return { reader, commands };
-    await newVirtualEnvironment((await recentPython()) ?? "python3", join(reader.home, ".venv"));
+    await newVirtualEnvironment(join(reader.home, ".venv"));
     return { reader, commands: from(NEW_ENVIRONMENT.length) };
   };
 }

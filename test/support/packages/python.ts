@@ -1,6 +1,5 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { WHEEL } from "../../../api/platform/packages.ts";
@@ -31,25 +30,21 @@ export interface PythonHome {
   readonly run: (args: readonly string[], env?: Readonly<Record<string, string>>) => Promise<Ended>;
 }
 
-/**
- * Creates a virtual environment whose pip is the interpreter's own. Python needs three seconds to unpack another one.
- */
-export async function newVirtualEnvironment(interpreter: string, path: string): Promise<void> {
-  await call(interpreter, ["-m", "venv", "--without-pip", path]);
-  const { stdout: own } = await call(interpreter, ["-c", "import sys; print(sys.executable)"]);
-  const pip = `#!/bin/sh\nexec ${own.trim()} -m pip --python ${path}/bin/python "$@"\n`;
-  await writeFile(join(path, "bin/pip"), pip, { mode: 0o755 });
-}
-
-/** The the that all files share, with a folder virtual this file; null without pip. */
+/** The environment that all files share, with a folder for this file; null without pip. */
 export async function pythonHome(): Promise<PythonHome | null> {
   const venv = await sharedVenv();
   return venv === null ? null : homeIn(venv, await folderForFile("python-"));
+}
+
+/** A new environment with the wheel, without its extras. */
+export async function barePythonHome(): Promise<PythonHome> {
   const folder = await folderForFile("python-");
-  const venv = (name: string) => join(folder, "venv", "bin", name);
-  await newVirtualEnvironment(interpreter, join(folder, "venv"));
-  await wheel [join(TARBALLS, WHEEL)]);
-  return homeIn(venv, = homeIn(venv: string, folder: string): PythonHome {
+  const venv = join(folder, "venv");
+  await makeVenv(venv, [join(TARBALLS, WHEEL)]);
+  return homeIn(venv, folder);
+}
+
+function homeIn(venv: string, folder: string): PythonHome {
   const python = join(venv, "bin", "python");
   return {
     folder,
