@@ -35,33 +35,42 @@ async function expectNew(run: Run, earlier: { readonly certificate: string; read
   return { certificate, keys: keys() };
 }
 
+// Each test continues with the run of the previous one.
+let run: Run;
+let output: string;
+
+test("A stop during a first start leaves nothing running, and the next start works", async () => {
+  const stopped = start();
+  await expect.poll(stopped.output, { timeout: 60_000 }).toContain("PostgreSQL is up");
+  stopped.child.kill("SIGINT");
+  expect(await stopped.ended).toBe(0);
+  expect(processes()).toEqual([]);
+  run = start();
+  output = await run.ready();
+  expect(output).toMatch(DELETED);
+});
+
 test("After kill -9 of npm start or of a process with its data, nothing is left running, and the next start has new chains, data, and keys", async () => {
-  const first = start();
-  let left = { certificate: certificateIn(await first.ready()), keys: keys() };
+  let left = { certificate: certificateIn(output), keys: keys() };
   const block = await firstBlock();
-  first.child.kill("SIGKILL");
-  await first.ended;
+  run.child.kill("SIGKILL");
+  await run.ended;
   await noneLeft();
 
-  const second = start();
-  left = await expectNew(second, left);
+  run = start();
+  left = await expectNew(run, left);
   expect(await firstBlock()).not.toBe(block);
   killOne("/anvil");
-  expect(await second.ended).toBe(1);
-  expect(second.output()).toMatch(/The local chain base(-sepolia)? exited \(SIGKILL\)/);
+  expect(await run.ended).toBe(1);
+  expect(run.output()).toMatch(/The local chain base(-sepolia)? exited \(SIGKILL\)/);
   await noneLeft();
 
-  const third = start();
-  await expectNew(third, left);
-  third.child.kill("SIGINT");
-  expect(await third.ended).toBe(0);
-  await noneLeft();
+  run = start();
+  output = await run.ready();
+  await expectNew(run, left);
 });
 
 test("After kill -9, the API and the indexer restart with their data", async () => {
-  const run = start();
-  const output = await run.ready();
-  expect(output).not.toMatch(DELETED);
   for (const program of ["api/main.ts", "scripts/indexer.ts"]) {
     const [before] = processes(program);
     killOne(program);
@@ -78,18 +87,4 @@ test("After kill -9, the API and the indexer restart with their data", async () 
   run.child.kill("SIGINT");
   expect(await run.ended).toBe(0);
   await noneLeft();
-});
-
-test("A stop during a first start leaves nothing running, and the next start works", async () => {
-  const other = await createInstallation();
-  const run = other.start();
-  await expect.poll(run.output, { timeout: 60_000 }).toContain("PostgreSQL is up");
-  run.child.kill("SIGINT");
-  expect(await run.ended).toBe(0);
-  expect(other.processes()).toEqual([]);
-  const again = other.start();
-  expect(await again.ready()).toMatch(DELETED);
-  again.child.kill("SIGINT");
-  expect(await again.ended).toBe(0);
-  other.remove();
 });
