@@ -85,8 +85,8 @@ listen statistics
   return { url: `http://127.0.0.1:${port}`, isUp, stop: () => balancer.stop() };
 }
 
-const REQUESTS = 10_000;
-const CLIENTS = 16;
+const REQUESTS = 2_000;
+const CLIENTS = 4;
 const PAYMENTS = 20;
 
 const folder = await folderForFile("trust-rolling-");
