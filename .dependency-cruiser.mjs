@@ -13,6 +13,14 @@ export default {
       to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
     },
     {
+      name: "no-folder-cycles",
+      comment: "Two top folders, or two slices, must not import each other, not even for a type.",
+      severity: "error",
+      scope: "folder",
+      from: { path: "^(api/)?[^/]+$" },
+      to: { path: "^(api/)?[^/]+$", circular: true },
+    },
+    {
       name: "slices-by-their-index",
       comment: "A slice shows the others its index.ts; everything else may change without them.",
       severity: "error",
@@ -120,6 +128,13 @@ export default {
       severity: "error",
       from: { path: "^api/" },
       to: { path: "^(indexer|scripts|bench)/" },
+    },
+    {
+      name: "the-indexer-knows-no-slice",
+      comment: "It shares the platform's readers of settings and chains, and runs nothing of a feature.",
+      severity: "error",
+      from: { path: "^indexer/" },
+      to: { dependencyTypesNot: ["type-only"], path: "^api/(?!platform/)" },
     },
   ],
   options: {
