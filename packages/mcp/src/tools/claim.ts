@@ -16,30 +16,47 @@ const signed = z.discriminatedUnion("format", [
 ]);
 
 const CONDITIONS = {
-  "http-delivery": z.strictObject({
-    url: z.string().min(1).max(2_048),
-    expect_status: z.union([z.int().min(200).max(599), z.string().regex(/^[2-5]\d\d$/)]).optional(),
-    expect_sha256: sha256.optional(),
-    min_bytes: z.union([z.int().min(0), z.string().regex(/^\d{1,15}$/)]).optional(),
-    expect_contains: z.string().min(1).optional(),
-  }),
-  "payload-hash": z.strictObject({
-    payload_text: z.string().optional(),
-    payload_b64: z.string().optional(),
-    expected_sha256: sha256,
-  }),
-  "ci-status": z.strictObject({
-    repo: z.string().regex(/^[^/\s]+\/[^/\s]+$/, "expected owner/name"),
-    commit_sha: z
-      .string()
-      .regex(/^([0-9a-fA-F]{40}|[0-9a-fA-F]{64})$/, "expected a full commit hash: 40 or 64 hex digits"),
-  }),
-  "offer-breach": z.strictObject({
-    offer: signed,
-    receipt: signed.optional(),
-    settlement: z.strictObject({ network: z.string(), transaction: z.string() }),
-  }),
-} as const satisfies Readonly<Record<CategoryName, z.ZodType>>;
+  "http-delivery": {
+    words:
+      "url, which the arbiter fetches; optional expect_status (else any 2xx), expect_sha256, min_bytes, expect_contains.",
+    schema: z.strictObject({
+      url: z.string().min(1).max(2_048),
+      expect_status: z.union([z.int().min(200).max(599), z.string().regex(/^[2-5]\d\d$/)]).optional(),
+      expect_sha256: sha256.optional(),
+      min_bytes: z.union([z.int().min(0), z.string().regex(/^\d{1,15}$/)]).optional(),
+      expect_contains: z.string().min(1).optional(),
+    }),
+  },
+  "payload-hash": {
+    words: "expected_sha256, and either payload_text or payload_b64.",
+    schema: z.strictObject({
+      payload_text: z.string().optional(),
+      payload_b64: z.string().optional(),
+      expected_sha256: sha256,
+    }),
+  },
+  "ci-status": {
+    words: "repo (owner/name, public on GitHub), commit_sha (in full).",
+    schema: z.strictObject({
+      repo: z.string().regex(/^[^/\s]+\/[^/\s]+$/, "expected owner/name"),
+      commit_sha: z
+        .string()
+        .regex(/^([0-9a-fA-F]{40}|[0-9a-fA-F]{64})$/, "expected a full commit hash: 40 or 64 hex digits"),
+    }),
+  },
+  "offer-breach": {
+    words:
+      "offer and receipt as signed in PAYMENT-REQUIRED and PAYMENT-RESPONSE, settlement {network, transaction}; only the wallet that paid can claim, and without the receipt the verdict is escalate.",
+    schema: z.strictObject({
+      offer: signed,
+      receipt: signed.optional(),
+      settlement: z.strictObject({ network: z.string(), transaction: z.string() }),
+    }),
+  },
+} as const satisfies Readonly<Record<CategoryName, { readonly words: string; readonly schema: z.ZodType }>>;
+
+/** The conditions of every category, in words. */
+const WORDS = CATEGORIES.map((name) => `${name}: ${CONDITIONS[name].words}`).join(" ");
 
 /**
  * A delivery claim. Its conditions are described in words: their schemas, which `conditionsFault` checks before
@@ -47,11 +64,7 @@ const CONDITIONS = {
  */
 export const CLAIM = z.strictObject({
   category: z.enum(CATEGORIES),
-  conditions: z
-    .record(z.string(), z.unknown())
-    .describe(
-      "http-delivery: url, which the arbiter fetches; optional expect_status (else any 2xx), expect_sha256, min_bytes, expect_contains. payload-hash: expected_sha256, and either payload_text or payload_b64. ci-status: repo (owner/name, public on GitHub), commit_sha (in full). offer-breach: offer and receipt as signed in PAYMENT-REQUIRED and PAYMENT-RESPONSE, settlement {network, transaction}; only the wallet that paid can claim, and without the receipt the verdict is escalate.",
-    ),
+  conditions: z.record(z.string(), z.unknown()).describe(WORDS),
   deal_ref: z.string().min(1).max(120).optional().describe("Your reference for the deal, which the verdict repeats."),
   parties: z
     .strictObject({ payer: wallet, payee: wallet })
@@ -64,7 +77,7 @@ export function conditionsFault({
   category,
   conditions,
 }: Pick<z.infer<typeof CLAIM>, "category" | "conditions">): string | null {
-  const parsed = CONDITIONS[category].safeParse(conditions);
+  const parsed = CONDITIONS[category].schema.safeParse(conditions);
   if (!parsed.success)
     return parsed.error.issues.map(({ path, message }) => `conditions.${path.join(".")}: ${message}`).join(" · ");
   const both = "payload_text" in conditions === "payload_b64" in conditions;
