@@ -31,6 +31,19 @@ test("The verifier's categories are the categories of the arbiter's policies", (
   expect(CATEGORIES).toEqual([...new Set(named)]);
 });
 
+test("The arbiter's policies are numbered from 1, each takes effect after the one before, and rule 1 names its categories", () => {
+  const policies = POLICY_VERSIONS.map(({ policy }) => policy);
+  expect(policies.map(({ version }) => version)).toEqual(policies.map((_, index) => index + 1));
+  const days = policies.map(({ effective_date }) => effective_date);
+  expect(days).toEqual([...new Set(days)].sort());
+  for (const { categories: decided, policy } of POLICY_VERSIONS) {
+    const names = policy.categories.map(({ name }) => name);
+    expect(decided.map(({ name }) => name)).toEqual(names);
+    const text = policy.rules.find(({ number }) => number === 1)?.text ?? "";
+    expect(names.filter((name) => !text.includes(name))).toEqual([]);
+  }
+});
+
 test("The action and the verifier have the same requirement for a capability", () => {
   const until = new Date(Date.now() + 1_000).toISOString();
   for (const result of ["pass", "fail", null] as const)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { claimSchema } from "../../../api/arbiter/claim.ts";
 import type { verdictDocument } from "../../../api/arbiter/document.ts";
+import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
 import type { Policy } from "../../../api/arbiter/policy/policy.ts";
 import { POLICY_V1 } from "../../../api/arbiter/policy/v1/policy.ts";
 import { POLICY_V2 } from "../../../api/arbiter/policy/v2/policy.ts";
@@ -153,7 +154,7 @@ describe("GET /arbiter/policy", () => {
       const { status, body } = await send(`${url}?version=${version}`);
       return [status, body.code];
     };
-    expect(await refused("3")).toEqual([404, "not_found"]);
+    expect(await refused(String(POLICY_VERSIONS.length + 1))).toEqual([404, "not_found"]);
     for (const version of ["0", "-1", "one", "", "1.0"])
       expect(await refused(version)).toEqual([400, "malformed_request"]);
   });
