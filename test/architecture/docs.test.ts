@@ -2,6 +2,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
+import { POLICY_VERSIONS } from "../../api/arbiter/policy/index.ts";
 import { BAITED_KINDS } from "../../api/certificates/kinds/index.ts";
 import { totalCost } from "../../api/certificates/kinds/kind.ts";
 import { RETRY_COST, retry } from "../../api/certificates/kinds/retry.ts";
@@ -11,6 +12,7 @@ import { CERTIFICATES_COST, dilution, dilutionFee, FAILED, FORGED_A } from "../.
 import { INDEPENDENCE, PAYMENT_VALUE_BANDS, QUALIFYING_PAYMENT } from "../../packages/verifier/src/score/bands.ts";
 import { BAITED_PRODUCTS, CATEGORIES, PRODUCT_MENU, PRODUCTS } from "../../packages/verifier/src/vocabulary.ts";
 import { GENERATED, type RouteLine, readRoutes, renderTables, withTables } from "../../scripts/docs-tables.ts";
+import { SOURCES, textOf } from "./sources.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
@@ -62,6 +64,22 @@ test("docs/arbiter.md has a row for each category", () => {
   const [, afterwards = ""] = read("docs/arbiter.md").split("| Category |");
   const [table = ""] = afterwards.split("\n\n");
   expect([...table.matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name]) => name)).toEqual(CATEGORIES);
+});
+
+test("docs/arbiter.md has a row for each version of the policy, with its first day", () => {
+  const rows = [...read("docs/arbiter.md").matchAll(/^\| (\d+) \| (\d{4}-\d\d-\d\d) \|/gm)].map(([, ...row]) => row);
+  expect(rows).toEqual(POLICY_VERSIONS.map(({ policy }) => [String(policy.version), policy.effective_date]));
+});
+
+test("Every name of code in the tables of CONTRIBUTING.md exists", () => {
+  const rows = read("CONTRIBUTING.md")
+    .split("\n")
+    .filter((line) => line.startsWith("| **"))
+    .join("\n");
+  const names = new Set([...rows.matchAll(/`([A-Za-z]\w+)`/g)].map(([, name = ""]) => name));
+  expect(names.size).toBeGreaterThan(10);
+  const words = new Set(SOURCES.flatMap((file) => textOf(file).match(/\w+/g) ?? []));
+  expect([...names].filter((name) => !words.has(name))).toEqual([]);
 });
 
 test("docs/behavior.md describes each test with a bait", () => {
