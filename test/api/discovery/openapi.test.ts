@@ -181,7 +181,7 @@ describe("AgentCash's discovery", () => {
       const { price } = operation["x-payment-info"] ?? {};
       return price === undefined ? [] : [`${name} ${price.amount} USD`];
     });
-    expect(expected.length).toBe(18);
+    expect(expected.length).toBeGreaterThan(10);
     expect(paid.map(({ method, path, price }) => `${method} ${path} ${price}`).toSorted()).toEqual(expected.toSorted());
     const document = await getOpenAPI(scene.service.url);
     expect(getWarningsForOpenAPI(document.isOk() ? document.value : null)).toEqual([]);
