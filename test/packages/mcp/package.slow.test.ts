@@ -9,6 +9,7 @@ import type { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { formatUsd } from "../../../api/platform/money.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { eventually } from "../../support/eventually.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
@@ -16,6 +17,7 @@ import { serveHttp } from "../../support/http-server.ts";
 import { call, newClient } from "../../support/packages/mcp.ts";
 import { linkOwn, packInto } from "../../support/packages/registry.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -91,7 +93,7 @@ test("Over stdio, npx serves twelve tools, a free one responds, and a paid one p
   expect(await call(client, "check_credential", { wallet: payer })).toMatchObject({ structured: { valid: true } });
   expect((await call(client, "arbiter_verify", CLAIM)).structured).toMatchObject({
     status: "paid",
-    budget: { limit_usd: "0.50", spent_usd: "0.25" },
+    budget: { limit_usd: "0.50", spent_usd: formatUsd(PRICES.verdict) },
     verdict: { verdict: "refund" },
   });
   expect((await call(client, "certify", { test: "basic" })).structured).toMatchObject({ status: "paid" });

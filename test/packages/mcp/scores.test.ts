@@ -36,7 +36,7 @@ test("score_wallet pays the price and returns the recomputed record", async () =
   expect(structured, text).toMatchObject({
     status: "paid",
     price: { amount_usd: formatUsd(PRICES.score) },
-    budget: { spent_usd: "0.85" },
+    budget: { spent_usd: formatUsd(PRICES.suite + PRICES.score) },
     score: { wallet, components: { payment_capability: { points: 30, max: 30 } } },
   });
   expect(await settlements(chain, payer.address)).toHaveLength(2);
