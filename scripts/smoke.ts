@@ -209,8 +209,8 @@ async function openShop(origin: string, isRealMoney: boolean): Promise<Shop> {
     network.isTest || isLocal || isRealMoney,
     `${origin} takes real USDC on ${network.name}. Add --real-money to spend 0.60 USDC there.`,
   );
-  const { baseRpcPort, baseSepoliaRpcPort } = await readSettings(process.env);
-  const localUrl = `http://127.0.0.1:${network.isTest ? baseSepoliaRpcPort : baseRpcPort}`;
+  const { rpcPorts } = await readSettings(process.env);
+  const localUrl = `http://127.0.0.1:${rpcPorts[network.id]}`;
   const named = process.env[network.rpcVariable]?.split(",")[0]?.trim();
   const url = named || (isLocal ? localUrl : network.publicRpcUrl);
   const chain = createPublicClient({ transport: http(url), cacheTime: 0 });

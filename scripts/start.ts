@@ -28,8 +28,8 @@ function renderBanner({ settings, baseUrl, certificateUrl, smartWallet }: Banner
   Status               ${baseUrl}/status
   Rehearsals           ${baseUrl}/docs#behavioral-tests
                        (POST /rehearsal/scam/start, paid on the local Base Sepolia; nothing is recorded)
-  Base RPC             http://127.0.0.1:${settings.baseRpcPort}  (chain id 8453)
-  Base Sepolia RPC     http://127.0.0.1:${settings.baseSepoliaRpcPort}  (chain id 84532)
+  Base RPC             http://127.0.0.1:${settings.rpcPorts["eip155:8453"]}  (chain id 8453)
+  Base Sepolia RPC     http://127.0.0.1:${settings.rpcPorts["eip155:84532"]}  (chain id 84532)
   Data and logs        ${settings.dataDirectory}
 
   An account to pay with, funded with 10,000 USDC and 100 ETH on both chains:
@@ -100,7 +100,10 @@ async function welcome(settings: StartSettings): Promise<void> {
   const baseUrl = `http://localhost:${settings.port}`;
   const certificateUrl = await payAsDemoAgent(baseUrl);
   tell("The demo agent has paid and has a certificate");
-  const [base] = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
+  const [base] = deploymentTargets({
+    base: settings.rpcPorts["eip155:8453"],
+    baseSepolia: settings.rpcPorts["eip155:84532"],
+  });
   const { wallet } = localContracts(join(settings.dataDirectory, "ignition"), base);
   console.log(renderBanner({ settings, baseUrl, certificateUrl, smartWallet: wallet }));
   console.log(`ready ${baseUrl}`);

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Address } from "viem";
+import { NETWORKS } from "../../api/platform/networks.ts";
 import type { ProcessPlan } from "./guarded-process.ts";
 import { arbiterAddress, demoMerchantAddress, examAddress, type Keys, payToAddress } from "./keys.ts";
 import type { StartSettings } from "./settings.ts";
@@ -81,8 +82,8 @@ export const deploymentPlan = (parts: Pick<ServiceParts, "settings" | "keys" | "
   args: [join(ROOT, "scripts/embedded/deploy-contracts.ts"), join(parts.settings.dataDirectory, "ignition")],
   env: {
     ...process.env,
-    BASE_RPC_PORT: String(parts.settings.baseRpcPort),
-    BASE_SEPOLIA_RPC_PORT: String(parts.settings.baseSepoliaRpcPort),
+    BASE_RPC_PORT: String(parts.settings.rpcPorts["eip155:8453"]),
+    BASE_SEPOLIA_RPC_PORT: String(parts.settings.rpcPorts["eip155:84532"]),
     ARBITER_ADDRESS: arbiterAddress(parts.keys),
     FEE_RECIPIENT_ADDRESS: payToAddress(parts.keys),
   },
@@ -96,7 +97,7 @@ export const program = (path: string, logs: string, logFile: string) => ({
   logFile: join(logs, logFile),
 });
 
-const chains = (settings: StartSettings) => ({
-  BASE_RPC_URL: `http://127.0.0.1:${settings.baseRpcPort}`,
-  BASE_SEPOLIA_RPC_URL: `http://127.0.0.1:${settings.baseSepoliaRpcPort}`,
-});
+const chains = ({ rpcPorts }: StartSettings) =>
+  Object.fromEntries(
+    Object.values(NETWORKS).map(({ id, rpcVariable }) => [rpcVariable, `http://127.0.0.1:${rpcPorts[id]}`]),
+  );

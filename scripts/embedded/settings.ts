@@ -1,13 +1,20 @@
 import { resolve } from "node:path";
+import { eachNetwork, NETWORKS, type Network } from "../../api/platform/networks.ts";
 import { freePort, isPortFree } from "./ports.ts";
 
 export interface StartSettings {
   readonly dataDirectory: string;
   readonly port: number;
-  readonly baseRpcPort: number;
-  readonly baseSepoliaRpcPort: number;
+  /** The port of each local chain's node. */
+  readonly rpcPorts: Readonly<Record<Network, number>>;
   readonly postgresPort: number;
 }
+
+/** The variable of each local chain's port, and the port without it. */
+const RPC_PORTS = {
+  "eip155:8453": { variable: "BASE_RPC_PORT", port: 8545 },
+  "eip155:84532": { variable: "BASE_SEPOLIA_RPC_PORT", port: 8546 },
+} as const satisfies Readonly<Record<Network, { readonly variable: string; readonly port: number }>>;
 
 /** An invalid setting. The message names the variable to change. */
 export class SettingError extends Error {}
@@ -17,8 +24,7 @@ export async function readSettings(env: Readonly<Record<string, string | undefin
   const settings = {
     dataDirectory: resolve(env.DATA_DIR || ".data"),
     port: portOf(env, "PORT", 4020),
-    baseRpcPort: portOf(env, "BASE_RPC_PORT", 8545),
-    baseSepoliaRpcPort: portOf(env, "BASE_SEPOLIA_RPC_PORT", 8546),
+    rpcPorts: eachNetwork((network) => portOf(env, RPC_PORTS[network].variable, RPC_PORTS[network].port)),
     postgresPort: portOf(env, "POSTGRES_PORT", await freePort()),
   };
   const seen = new Map<number, string>();
@@ -41,13 +47,11 @@ export async function demandFreePorts(settings: StartSettings): Promise<void> {
   }
 }
 
-const namedPorts = (settings: StartSettings) =>
-  [
-    ["PORT", settings.port],
-    ["BASE_RPC_PORT", settings.baseRpcPort],
-    ["BASE_SEPOLIA_RPC_PORT", settings.baseSepoliaRpcPort],
-    ["POSTGRES_PORT", settings.postgresPort],
-  ] as const;
+const namedPorts = (settings: StartSettings): readonly (readonly [name: string, port: number])[] => [
+  ["PORT", settings.port],
+  ...Object.values(NETWORKS).map(({ id }) => [RPC_PORTS[id].variable, settings.rpcPorts[id]] as const),
+  ["POSTGRES_PORT", settings.postgresPort],
+];
 
 function portOf(env: Readonly<Record<string, string | undefined>>, name: string, otherwise: number): number {
   const text = env[name];

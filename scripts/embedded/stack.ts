@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { MAIN_NETWORK, NETWORKS, type NetworkFacts } from "../../api/platform/networks.ts";
+import { NETWORKS, type NetworkFacts } from "../../api/platform/networks.ts";
 import { isReady, shownSchema } from "../../indexer/views.ts";
 import { migrate } from "../migrate.ts";
 import { packagesProblem } from "../packages.ts";
@@ -112,7 +112,7 @@ async function startDatabase({ settings, directory, tell, onLoss }: StackParts):
 
 async function startLocalChain(parts: StackParts, network: NetworkFacts): Promise<Store> {
   const { settings, directory, keys, tell, onLoss } = parts;
-  const port = network.id === MAIN_NETWORK ? settings.baseRpcPort : settings.baseSepoliaRpcPort;
+  const port = settings.rpcPorts[network.id];
   const logFile = join(directory.logs, `chain-${network.key}.log`);
   const chain = await startChain({ network, port, directory: join(directory.path, "chains", network.key), logFile });
   watch(`The local chain ${network.key}`, chain.process, onLoss);
@@ -143,7 +143,10 @@ async function prepareDatabase({ tell }: StackParts, ownerUrl: string): Promise<
 
 async function startServices({ settings, keys, directory, tell }: StackParts, urls: Urls, begin: Begin): Promise<void> {
   const url = `http://localhost:${settings.port}`;
-  const [base] = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
+  const [base] = deploymentTargets({
+    base: settings.rpcPorts["eip155:8453"],
+    baseSepolia: settings.rpcPorts["eip155:84532"],
+  });
   const { escrow, operator, evaluator } = localContracts(join(directory.path, "ignition"), base);
   const services = { settings, keys, ...urls, logs: directory.logs, escrows: [escrow, operator], evaluator };
   const run = (name: string, plan: ProcessPlan, isReady: () => Promise<boolean>) =>

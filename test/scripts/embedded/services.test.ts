@@ -9,8 +9,7 @@ test("An espresso counts as a payment to the service, because its merchant is a 
   const keys = loadKeys(await folderForFile("keys-"));
   const settings = {
     port: 4020,
-    baseRpcPort: 8545,
-    baseSepoliaRpcPort: 8546,
+    rpcPorts: { "eip155:8453": 8545, "eip155:84532": 8546 },
     postgresPort: 5432,
     dataDirectory: "data",
   };
