@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { eachNetwork, MAIN_NETWORK } from "../../api/platform/networks.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { askNode, serveNode } from "../support/chain/rpc.ts";
 import { forFile } from "../support/for-file.ts";
@@ -37,7 +38,7 @@ async function startProvider() {
 
 test("With HTTP 402, 403, or 429 from the first of two providers, payments settle through the second", async () => {
   const [first, second] = [await startProvider(), await startProvider()];
-  const rpcUrls = { "eip155:8453": [first.url, second.url], "eip155:84532": chain.rpcUrl };
+  const rpcUrls = { ...eachNetwork(() => chain.rpcUrl), [MAIN_NETWORK]: [first.url, second.url] };
   const service = await forFile(startService({ chain, config: { rpcUrls } }));
   const buy = async () => {
     const signed = await signPayment(await newPayer(chain));
@@ -63,7 +64,7 @@ test("With HTTP 402, 403, or 429 from the first of two providers, payments settl
 
 test("With HTTP 402, 403, or 429 from the only provider, nothing is charged, and the same header buys afterwards", async () => {
   const provider = await startProvider();
-  const rpcUrls = { "eip155:8453": provider.url, "eip155:84532": provider.url };
+  const rpcUrls = eachNetwork(() => provider.url);
   const service = await forFile(startService({ chain, config: { rpcUrls } }));
   const pay = (signed: Signed) => post(`${service.url}/test/basic`, v2(signed));
   const sold = await signPayment(await newPayer(chain));
