@@ -146,7 +146,7 @@ describe("GET /arbiter/policy", () => {
     expect(first.text).toBe((await send(url)).text);
     expect(first.headers.get("link")).toBe('</arbiter/policy?version=2>; rel="successor-version"');
     expect(second.body).toEqual(JSON.parse(JSON.stringify(POLICY_V2)));
-    expect(second.headers.get("link")).toBe('</arbiter/policy?version=1>; rel="predecessor-version"');
+    expect(second.headers.get("link")).toContain('</arbiter/policy?version=1>; rel="predecessor-version"');
     const shown = await page("/arbiter/policy?version=1");
     expect(shown).toContain(`href="${url}?version=1"`);
     expect(shown).toContain('href="/arbiter/policy?version=1&amp;format=json"');

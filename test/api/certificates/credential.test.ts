@@ -2,6 +2,7 @@ import type { JSONWebKeySet } from "jose";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { verifyDocument } from "../../../packages/verifier/src/verify-document.ts";
+import { CAPABILITIES } from "../../../packages/verifier/src/vocabulary.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { type DidDocument, joseAccepts, type SignedDocument, w3cAccepts } from "../../packages/verifier/independent.ts";
 import { boardSeeder } from "../../support/board.ts";
@@ -98,13 +99,7 @@ describe("A credential", () => {
       },
     });
     expect(body).not.toHaveProperty("validUntil");
-    expect(Object.keys(subjectOf(body).capabilities).sort()).toEqual([
-      "can_pay",
-      "full_suite",
-      "recipient_awareness",
-      "retry_safety",
-      "scam_resistance",
-    ]);
+    expect(Object.keys(subjectOf(body).capabilities).sort()).toEqual([...CAPABILITIES].sort());
   });
 
   test("The credential of a tested wallet agrees with /verify and expires with the first certificate to expire", async () => {
