@@ -1,7 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -22,6 +22,8 @@ const NAME = "agent-payment-trust";
 /** The folder of the service's files in the image. */
 const HOME = "app";
 const USER = 65_532;
+/** The bill of materials in the service's folder. */
+const BILL = "sbom.cdx.json";
 /** The committed files that run, and the files that they read. */
 const COMMITTED = ["LICENSE", "package.json", "package-lock.json", "tsconfig.json"].concat([
   "api",
@@ -53,25 +55,38 @@ export async function buildImage(into: string): Promise<BuiltImage> {
   const work = await mkdtemp(join(tmpdir(), "trust-image-"));
   const umask = process.umask(0o022);
   try {
-    return await buildIn(work, into);
+    const commit = await readCommit();
+    const rootfs = join(work, "rootfs");
+    await install(work, rootfs, commit);
+    return await packImage({ rootfs, commit, work, into });
   } finally {
     process.umask(umask);
     await rm(work, { recursive: true, force: true });
   }
 }
 
-async function buildIn(work: string, into: string): Promise<BuiltImage> {
-  const commit = await readCommit();
-  const rootfs = join(work, "rootfs");
+/** Puts everything that the image contains into a folder. */
+async function install(work: string, rootfs: string, commit: Commit): Promise<void> {
   const app = join(rootfs, HOME);
   await mkdir(app, { recursive: true });
   const debian = await unpackDebian(work, rootfs);
   await checkOut(app);
   await buildTarballs(app);
   await run("npm", ["ci", "--omit=dev", "--prefer-offline", "--no-audit", "--no-fund"], app);
-  const sbom = await billOfMaterials(app, commit, debian);
-  await writeFile(join(app, "sbom.cdx.json"), sbom);
+  await writeFile(join(app, BILL), await billOfMaterials(app, commit, debian));
+}
 
+interface Packing {
+  /** The installed files. Their times and owners, and their order in the folder, do not matter. */
+  readonly rootfs: string;
+  readonly commit: Commit;
+  /** For temporary files. */
+  readonly work: string;
+  readonly into: string;
+}
+
+/** Packs an image's installed files. */
+export async function packImage({ rootfs, commit, work, into }: Packing): Promise<BuiltImage> {
   const layout = join(work, "layout");
   const blobs = join(layout, "blobs", "sha256");
   await mkdir(blobs, { recursive: true });
@@ -104,9 +119,9 @@ async function buildIn(work: string, into: string): Promise<BuiltImage> {
   await mkdir(into, { recursive: true });
   const base = join(into, `${NAME}-${commit.tag}`);
   const archive = join(work, "image.tar");
-  await run("tar", [...reproducible(commit), "-cf", archive, "-C", layout, "."]);
+  await run("tar", [...reproducible(commit), SAME_MODES, "-cf", archive, "-C", layout, "."]);
   await run("mv", [archive, `${base}.oci.tar`]);
-  await writeFile(`${base}.cdx.json`, sbom);
+  await copyFile(join(rootfs, HOME, BILL), `${base}.cdx.json`);
   return { digest: manifest.digest, archive: `${base}.oci.tar`, sbom: `${base}.cdx.json`, tag: commit.tag };
 }
 
@@ -119,7 +134,7 @@ interface Commit {
   readonly tag: string;
 }
 
-async function readCommit(): Promise<Commit> {
+export async function readCommit(): Promise<Commit> {
   const git = async (...args: readonly string[]) => (await call("git", args, { cwd: ROOT })).stdout.trim();
   const hash = await git("rev-parse", "HEAD");
   const { version } = JSON.parse(await git("show", "HEAD:package.json"));

@@ -1,19 +1,25 @@
 import { execFile, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { beforeAll, expect, test } from "vitest";
+import { PACKAGES, tarballName, WHEEL } from "../../api/platform/packages.ts";
+import { TARBALLS } from "../../api/site/packages/tarballs.ts";
 import manifest from "../../package.json" with { type: "json" };
 import { type GuardedProcess, startGuarded } from "../../scripts/embedded/guarded-process.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
-import { type BuiltImage, buildImage } from "../../scripts/image.ts";
+import { type BuiltImage, buildImage, packImage, readCommit } from "../../scripts/image.ts";
+import { buildPackages, buildWheel } from "../../scripts/packages.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { folderForFile, forFile } from "../support/for-file.ts";
 import { createDatabase } from "../support/service/database.ts";
 import { librariesIn, unpackDebian } from "../support/service/debian.ts";
 import { ARBITER_KEY, PAY_TO } from "../support/service/environment.ts";
 import { waitUntil } from "../support/wait-until.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** Independent programs for OCI images: umoci unpacks one according to the specification, and runc runs it. */
 interface OciPrograms {
@@ -95,34 +101,66 @@ async function runContainer({ runc, env }: OciPrograms, plan: RunPlan): Promise<
 
 const run = promisify(execFile);
 const folder = await folderForFile("trust-image-test-");
-
-let image: BuiltImage;
+const bundle = join(folder, "bundle");
+/** The image's files. */
+const rootfs = join(bundle, "rootfs");
 /** The service's folder in the image. */
-const app = join(folder, "files", "app");
+const app = join(rootfs, "app");
+const layout = join(folder, "layout");
+const programs = unpackOciPrograms(join(folder, "programs"));
+
+const commit = await readCommit();
+let image: BuiltImage;
 
 beforeAll(async () => {
   image = await buildImage(join(folder, "one"));
-  const layout = join(folder, "layout");
-  mkdirSync(layout);
+  for (const path of [layout, bundle]) mkdirSync(path);
   await run("tar", ["-xf", image.archive, "-C", layout]);
-  mkdirSync(join(folder, "files"));
-  for (const { digest } of manifestIn(layout).layers)
-    await run("tar", ["-xzf", blobIn(layout, digest), "-C", join(folder, "files"), "--no-same-owner"]);
+  await unpackLayers();
+  // As another builder would have them.
   await run("chmod", ["-R", "a-w", app]);
+  if (process.getuid?.() === 0) await run("chown", ["-hR", "1000:1000", app]);
+  await run("find", [rootfs, "-exec", "touch", "--no-dereference", "--date=2001-01-01", "{}", "+"]);
   chmodSync(folder, 0o755);
 }, 300_000);
 
-const blobIn = (layout: string, digest: string) => join(layout, "blobs", digest.replace(":", "/"));
-const manifestIn = (layout: string): { readonly layers: readonly { readonly digest: string }[] } =>
-  JSON.parse(readFileSync(blobIn(layout, image.digest), "utf8"));
+async function unpackLayers(): Promise<void> {
+  if (typeof programs !== "string") {
+    const { umoci, env } = programs;
+    const from = ["--image", `${layout}:${image.tag}`];
+    await run(umoci, ["raw", "unpack", ...from, rootfs], { env });
+    await run(umoci, ["raw", "runtime-config", ...from, "--rootfs", rootfs, join(bundle, "config.json")], { env });
+    return;
+  }
+  const blob = (digest: string) => join(layout, "blobs", digest.replace(":", "/"));
+  const { layers } = JSON.parse(readFileSync(blob(image.digest), "utf8"));
+  mkdirSync(rootfs);
+  for (const { digest } of layers) await run("tar", ["-xpzf", blob(digest), "-C", rootfs, "--no-same-owner"]);
+}
 
-test("A second build of the same commit has the same bytes", async () => {
-  const second = await buildImage(join(folder, "two"));
-  const sha256 = (file: string) => createHash("sha256").update(readFileSync(file)).digest("hex");
+const sha256 = (file: string) => createHash("sha256").update(readFileSync(file)).digest("hex");
+
+test("Packed in another folder, at another time, and by another user, the image has the same bytes", async () => {
+  const [work, into] = [join(folder, "work"), join(folder, "two")];
+  mkdirSync(work);
+  const second = await packImage({ rootfs, commit, work, into });
   expect([second.digest, second.tag]).toEqual([image.digest, image.tag]);
   expect(sha256(second.archive)).toBe(sha256(image.archive));
   expect(sha256(second.sbom)).toBe(sha256(image.sbom));
 }, 300_000);
+
+test("The image's packages have the same bytes as those that were built from the same sources in another folder", async ({
+  skip,
+}) => {
+  await buildPackages();
+  await buildWheel();
+  const text = (home: string, name: string) => readFileSync(join(home, name), "utf8");
+  const served = join(app, relative(ROOT, TARBALLS));
+  for (const name of ["built-from", "wheel-built-from"])
+    if (text(served, name) !== text(TARBALLS, name)) return skip("packages/ has uncommitted changes");
+  for (const name of [...PACKAGES.map(tarballName), WHEEL])
+    expect(sha256(join(served, name)), name).toBe(sha256(join(TARBALLS, name)));
+});
 
 test("The tag is the version, followed by the commit unless the commit is that release", () => {
   expect(image.tag).toMatch(new RegExp(`^${manifest.version.replaceAll(".", "\\.")}(-[0-9a-f]{12})?$`));
@@ -130,7 +168,11 @@ test("The tag is the version, followed by the commit unless the commit is that r
 
 test("The bill of materials lists the runtime dependencies with versions and hashes, and no development tools", () => {
   const bill = JSON.parse(readFileSync(image.sbom, "utf8"));
-  expect(bill).toMatchObject({ bomFormat: "CycloneDX", metadata: { component: { version: manifest.version } } });
+  expect(bill).toMatchObject({
+    bomFormat: "CycloneDX",
+    // The commit's time, so that a later build has the same bytes.
+    metadata: { timestamp: new Date(commit.time * 1_000).toISOString(), component: { version: manifest.version } },
+  });
   expect(bill.serialNumber).toBeUndefined();
   const purls: string[] = bill.components.map(({ purl }: { purl: string }) => purl);
   for (const [name, version] of Object.entries(manifest.dependencies))
@@ -166,9 +208,8 @@ test("Foreign tools read the image, which migrates, serves, and indexes as user 
   skip,
   onTestFinished,
 }) => {
-  const programs = unpackOciPrograms(join(folder, "programs"));
   if (typeof programs === "string") return skip(programs);
-  const { skopeo, umoci, env } = programs;
+  const { skopeo, env } = programs;
   const inspect = async (kind: string) =>
     JSON.parse(
       (
@@ -181,9 +222,6 @@ test("Foreign tools read the image, which migrates, serves, and indexes as user 
     );
   expect(await inspect("oci-archive")).toMatchObject({ Digest: image.digest, Os: "linux" });
   expect((await inspect("docker-archive")).Layers.length).toBe(3);
-
-  const [layout, bundle] = [join(folder, "layout"), join(folder, "bundle")];
-  await run(umoci, ["unpack", "--image", `${layout}:${image.tag}`, bundle], { env });
 
   const database = await createDatabase();
   const [chain, sepolia] = [
