@@ -37,9 +37,14 @@ function prepare() {
   pack();
 }
 
-/** Marks the installation as complete. On an older Node, npm skips native packages whose `engines` do not match. */
+/**
+ * Marks the installation as complete. npm skips native packages whose `engines` do not match the Node that npm runs on,
+ * which may be older than the one that npm has just installed for scripts.
+ */
 function mark() {
-  const isWhole = !isOlderThan(22, 12) && !process.env.npm_config_omit && existsSync(INSTALLED);
+  const npmsNode = versionOf(process.env.npm_node_execpath ?? process.execPath);
+  const isWhole =
+    npmsNode !== null && !isOlderThan(22, 12, npmsNode) && !process.env.npm_config_omit && existsSync(INSTALLED);
   if (isWhole) writeFileSync(MARK, digest());
 }
 
@@ -95,8 +100,8 @@ function run(program, args) {
   return spawnSync(program, args, { cwd: ROOT, stdio: "inherit", env });
 }
 
-function isOlderThan(major, minor) {
-  const [ours, oursMinor] = process.versions.node.split(".").map(Number);
+function isOlderThan(major, minor, version = process.versions.node) {
+  const [ours, oursMinor] = version.split(".").map(Number);
   return ours < major || (ours === major && oursMinor < minor);
 }
 
