@@ -9,8 +9,10 @@ import { inShell } from "../support/browser/page-code.ts";
 import { folderForFile, forFile } from "../support/for-file.ts";
 import { npmPrograms, startRegistry } from "../support/packages/registry.ts";
 
-/** One version of each supported major. npm 12 is the first that refuses URLs. */
-const VERSIONS = ["10.9.9", "11.21.2", "12.2.2"];
+/** npm 12 is the first that refuses URLs, again in each later command. */
+const REFUSES_URLS = "12.2.2";
+/** One version of each supported major. */
+const VERSIONS = ["10.9.9", "11.21.2", REFUSES_URLS];
 
 const registry = await forFile(startRegistry());
 const url = await servePackages();
@@ -40,9 +42,11 @@ describe.each(PROGRAMS)("npm %s", (version, programs) => {
       expect((await shell("npm --version")).trim()).toBe(version);
       await shell(installCommands(url, [VERIFIER, ESCROW], ["jose"]));
       for (const { name } of [VERIFIER, ESCROW]) expect(await shell(`npx ${name} --help`)).toContain(`${name} `);
-      // Later commands also work: another package, a clean installation, and one without the lock file.
-      await shell("npm install canonicalize && npm ci && rm -r node_modules package-lock.json && npm install");
-      expect(await shell(`npx ${VERIFIER.name} --help`)).toContain(VERIFIER.name);
+      if (version === REFUSES_URLS) {
+        // Later commands also work: another package, a clean installation, and one without the lock file.
+        await shell("npm install canonicalize && npm ci && rm -r node_modules package-lock.json && npm install");
+        expect(await shell(`npx ${VERIFIER.name} --help`)).toContain(VERIFIER.name);
+      }
       await shell("rm -r node_modules package.json package-lock.json");
       expect(await shell(`${npxCommand(url, VERIFIER)} --help`)).toContain(`${VERIFIER.name} `);
     },
