@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { parse } from "yaml";
+import { bareEnvironment } from "../service/environment.ts";
 
 export const ACTION = fileURLToPath(new URL("../../../packages/action", import.meta.url));
 
@@ -55,7 +56,8 @@ export async function runAction(
         context === "github" ? action : (given[name] ?? metadata.inputs[name]?.default ?? ""),
       );
   const own = Object.fromEntries(Object.entries(step?.env ?? {}).map(([name, value]) => [name, filled(value)]));
-  const env = { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, ...files, ...runner, ...own };
+  const bare = bareEnvironment();
+  const env = { ...bare, PATH: `${dirname(process.execPath)}:${bare.PATH}`, ...files, ...runner, ...own };
   const { code, log } = await new Promise<Pick<Ran, "code" | "log">>((resolve) =>
     execFile(
       "bash",
