@@ -14,8 +14,8 @@ import { checkRegistries } from "../../../api/certificates/agent-registries/chai
 import { ERC8004, reputationRegistryAbi } from "../../../contracts/erc8004.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { verifyDocument } from "../../../packages/verifier/src/verify-document.ts";
-import { LOCAL_VALIDATIONS } from "../../../scripts/embedded/install-contracts.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { LOCAL_VALIDATIONS } from "../../../scripts/embedded/install-contracts.ts";
 import { rawOf, rawToUsdc, reorganize } from "../../support/chain/blocks.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { eventually } from "../../support/eventually.ts";
