@@ -42,9 +42,9 @@ function prepare() {
  * which may be older than the one that npm has just installed for scripts.
  */
 function mark() {
-  const npmsNode = versionOf(process.env.npm_node_execpath ?? process.execPath);
+  const itsNode = versionOf(process.env.npm_node_execpath ?? process.execPath);
   const isWhole =
-    npmsNode !== null && !isOlderThan(22, 12, npmsNode) && !process.env.npm_config_omit && existsSync(INSTALLED);
+    itsNode !== null && !isOlderThan(22, 12, itsNode) && !process.env.npm_config_omit && existsSync(INSTALLED);
   if (isWhole) writeFileSync(MARK, digest());
 }
 

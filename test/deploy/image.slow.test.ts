@@ -135,7 +135,7 @@ async function unpackLayers(): Promise<void> {
   const blob = (digest: string) => join(layout, "blobs", digest.replace(":", "/"));
   const { layers } = JSON.parse(readFileSync(blob(image.digest), "utf8"));
   mkdirSync(rootfs);
-  for (const { digest } of layers) await run("tar", ["-xpzf", blob(digest), "-C", rootfs, "--no-same-owner"]);
+  for (const { digest } of layers) await run("tar", ["-xzf", blob(digest), "-p", "-C", rootfs, "--no-same-owner"]);
 }
 
 const sha256 = (file: string) => createHash("sha256").update(readFileSync(file)).digest("hex");
