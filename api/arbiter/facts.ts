@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { BreachFact } from "../../packages/verifier/src/verdict/v2/evidence.ts";
 import { address, atomic, count, sha256Hex } from "../platform/http/schema.ts";
 import type { Question } from "./policy/category.ts";
 import type { ConditionResult } from "./policy/policy.ts";
@@ -152,6 +153,6 @@ export const FACT = z
 
 /**
  * An item of a verdict's `facts`, as published: JSON whose numbers are safe integers. It does not contain the time of
- * observation. `FACT` defines each form.
+ * observation.
  */
-export type Fact = { readonly fact: z.infer<typeof FACT>["fact"] } & Readonly<Record<string, unknown>>;
+export type Fact = z.infer<typeof FACT> | BreachFact;

@@ -5,7 +5,6 @@ import { codeBlock, facts, renderPage } from "../../platform/page/page.ts";
 import { type VerdictDocument, verdictPath } from "../document.ts";
 import type { Fact } from "../facts.ts";
 import { policyPath } from "../overview.ts";
-import type { JudgedCondition } from "../policy/category.ts";
 import type { StoredVerdict } from "../store.ts";
 import { conditionName, resultMark, VERDICT_TONES } from "./policy-page.ts";
 
@@ -89,7 +88,7 @@ function claimedBy({ claimant, parties }: VerdictDocument): Markup {
   return html`<code>${claimant}</code>${!isParty && html` <span class="soft small">not a party to this deal</span>`}`;
 }
 
-const isCondition = (fact: Fact): fact is Fact & JudgedCondition => fact.fact === "condition";
+const isCondition = (fact: Fact): fact is Extract<Fact, { fact: "condition" }> => fact.fact === "condition";
 
 const shown = (value: unknown): string => (value === null ? "nothing" : String(value));
 

@@ -73,17 +73,14 @@ export function judgePayloadHash(forwarded: SignedDelivery, claimed: ClaimedDeli
     return { field: name, expected, observed, isMatch: expected === observed };
   };
   const compared = [plain("status"), plain("body_sha256"), header("content_type"), header("content_encoding")];
-  const facts = compared.map(({ field, expected, observed, isMatch }) => {
-    const result = isMatch ? "true" : "false";
-    return {
-      fact: "condition" as const,
-      condition: field,
-      expected,
-      observed,
-      result,
-      reason: isMatch ? "match" : "mismatch",
-    };
-  });
+  const facts = compared.map(({ field, expected, observed, isMatch }) => ({
+    fact: "condition" as const,
+    condition: field,
+    expected,
+    observed,
+    result: isMatch ? ("true" as const) : ("false" as const),
+    reason: isMatch ? "match" : "mismatch",
+  }));
   return judgedBy(facts.every(({ result }) => result === "true") ? "release" : "refund", facts);
 }
 

@@ -81,8 +81,10 @@ async function claimed({ buyer, claim }: Purchase, at: ApiProcess = api): Promis
 
 /** The conditions that are not true. */
 const undecided = ({ facts }: VerdictDocument) =>
-  facts.flatMap(({ fact, condition, result, reason }) =>
-    fact === "condition" && result !== "true" && reason !== "not_judged" ? [`${condition} ${result} ${reason}`] : [],
+  facts.flatMap((one) =>
+    one.fact === "condition" && one.result !== "true" && one.reason !== "not_judged"
+      ? [`${one.condition} ${one.result} ${one.reason}`]
+      : [],
   );
 
 const holdersOf = async ({ transaction }: Purchase) =>

@@ -218,9 +218,9 @@ function next(commit: Conditions, seen: readonly Observation[]): Question | null
   return isGood && statuses === undefined ? { type: "commit-statuses", commit } : null;
 }
 
-const listMembers = (reading: Listed | { readonly outcome: string }, count: number) =>
+const listMembers = (reading: Reading<unknown>, count: number) =>
   "partial" in reading
-    ? { outcome: "read", complete: !reading.partial, consistent: !reading.changed, count }
+    ? { outcome: "read" as const, complete: !reading.partial, consistent: !reading.changed, count }
     : { outcome: reading.outcome };
 
 function runFacts(readings: Readings): readonly Fact[] {

@@ -83,9 +83,12 @@ export interface OfferBreachEvidence extends OfferBreachClaim {
 }
 
 /** An item of a verdict's facts on the breach of an offer. */
-export type BreachFact = Readonly<Record<string, unknown>> & {
-  readonly fact: "offer_breach_claim" | "signature" | "transaction" | "transfer" | "decided_before";
-};
+export type BreachFact =
+  | (OfferBreachClaim & { readonly fact: "offer_breach_claim"; readonly claimant: string })
+  | SignatureFact
+  | TransactionFact
+  | TransferFact
+  | { readonly fact: "decided_before"; readonly verdict: string };
 
 /** Returns the claim and the observations as a verdict publishes them. Anything that was not examined is omitted. */
 export const factsOf = (evidence: OfferBreachEvidence): readonly BreachFact[] =>
