@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { chownSync, existsSync } from "node:fs";
 import { join } from "node:path";
-import { expect, inject, test } from "vitest";
+import { expect, test } from "vitest";
 import { checkDatabase } from "../../../api/operations/probes.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { startGuarded } from "../../../scripts/embedded/guarded-process.ts";
@@ -112,7 +112,7 @@ test.skipIf(!existsSync(OLD))("Migrations, the API, and the indexer refuse Postg
   expect(await checkDatabase(pool)).toMatch(refusal);
   const settings = { DATABASE_URL: url, BASE_RPC_URL: "http://127.0.0.1:9", PAY_TO_ADDRESS: PAY_TO };
   const env = { ...bareEnvironment(), ...settings };
-  const indexer = spawnSync(process.execPath, [inject("programs").indexer], {
+  const indexer = spawnSync(process.execPath, ["scripts/indexer.ts"], {
     env,
     encoding: "utf8",
     timeout: 60_000,

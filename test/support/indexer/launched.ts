@@ -1,6 +1,5 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { inject } from "vitest";
 import type { TestChain } from "../chain/chain.ts";
 import type { TestEscrow } from "../escrow/contract.ts";
 import type { TestDatabase } from "../service/database.ts";
@@ -31,7 +30,7 @@ const START_WITHIN_MS = 120_000;
 
 /** Starts the program, or the one in another folder. It ends with this process in every case. */
 export function launchIndexer(env: Readonly<Record<string, string>>, folder?: string): Launched {
-  const child = spawn(process.execPath, [folder === undefined ? inject("programs").indexer : "scripts/indexer.ts"], {
+  const child = spawn(process.execPath, ["scripts/indexer.ts"], {
     cwd: folder,
     env: { ...bareEnvironment(), ...FAST, SUPERVISED: "1", ...env },
     stdio: ["pipe", "pipe", "inherit"],

@@ -1,9 +1,7 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
-import { readFile, rm } from "node:fs/promises";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { type BuildOptions, build, type Plugin } from "esbuild";
+import { join } from "node:path";
 import hre from "hardhat";
 import type { TestProject } from "vitest/node";
 import { NETWORKS, type NetworkFacts } from "../../../api/platform/networks.ts";
@@ -13,7 +11,6 @@ import { DEV_FUNDS } from "../../../scripts/embedded/chain.ts";
 import { installAgentRegistries, installCommercePayments } from "../../../scripts/embedded/install-contracts.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { grantRoles, startPostgres } from "../../../scripts/embedded/postgres.ts";
-import { replaceFile } from "../../../scripts/embedded/replace-file.ts";
 import { fundAccounts, installUsdc } from "../../../scripts/embedded/usdc.ts";
 import { migrate } from "../../../scripts/migrate.ts";
 import { buildPackages } from "../../../scripts/packages.ts";
@@ -27,7 +24,6 @@ declare module "vitest" {
     readonly templateDatabase: TestDatabase;
     /** One prepared state file per chain id, for anvil's `--load-state`. */
     readonly chainStates: Readonly<Record<number, string>>;
-    readonly programs: Programs;
     /** Whether the chains in place of Base behave like it and its providers. */
     readonly likeBase: boolean;
   }
@@ -53,17 +49,15 @@ const run = globalThis as { [STACK]?: Promise<Stack> };
 interface Stack {
   readonly templateDatabase: TestDatabase;
   readonly chainStates: Readonly<Record<number, string>>;
-  readonly programs: Programs;
   readonly stop: () => Promise<void>;
 }
 
 /** Vitest's global setup of every project that needs the stack, which is started once for all of them. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   run[STACK] ??= startStack();
-  const { templateDatabase, chainStates, programs, stop } = await run[STACK];
+  const { templateDatabase, chainStates, stop } = await run[STACK];
   project.provide("templateDatabase", templateDatabase);
   project.provide("chainStates", chainStates);
-  project.provide("programs", programs);
   project.provide("likeBase", project.name === "base");
   return stop;
 }
@@ -74,10 +68,9 @@ async function startStack(): Promise<Stack> {
   const folder = mkdtempSync(join(roomiest(), `${PREFIX}${process.pid}-`));
   // PostgreSQL may run as another user, who needs access.
   chmodSync(folder, 0o711);
-  const [postgres, chainStates, programs] = await Promise.all([
+  const [postgres, chainStates] = await Promise.all([
     startPostgres({ directory: join(folder, "postgres"), port: await freePort(), settings: UNSAFE_AND_FAST }),
     prepareChains(folder, buildContractsFirst(hre, { noTests: true })),
-    bundlePrograms(),
     buildPackages(),
   ]);
   let stopping: Promise<void> | null = null;
@@ -94,7 +87,7 @@ async function startStack(): Promise<Stack> {
     throw cause;
   }
   const { ownerUrl, apiUrl, indexerUrl } = postgres;
-  return { templateDatabase: { ownerUrl, apiUrl, indexerUrl }, chainStates, programs, stop };
+  return { templateDatabase: { ownerUrl, apiUrl, indexerUrl }, chainStates, stop };
 }
 
 /**
@@ -133,64 +126,4 @@ async function prepareChains(folder: string, built: Promise<void>): Promise<Reco
     return [network.chainId, path] as const;
   };
   return Object.fromEntries(await Promise.all(Object.values(NETWORKS).map(prepare)));
-}
-
-const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
-const OWN = ["api/", "indexer/", "scripts/"].map((folder) => join(ROOT, folder));
-/** The folder is the same in every run, so that Node's compile cache applies. */
-const BUNDLES = join(ROOT, "node_modules/.cache/test");
-
-/** The paths of programs, each bundled into one file inside node_modules, where native packages are found. */
-export interface Programs {
-  /** `api/main.ts`. */
-  readonly api: string;
-  /** `scripts/indexer.ts`. Ponder itself runs from its package. */
-  readonly indexer: string;
-}
-
-/** Keeps `import.meta.url` of the original file, so that files next to it are found. */
-const ownUrls: Plugin = {
-  name: "own-urls",
-  setup({ onLoad }) {
-    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
-      const text = OWN.some((folder) => path.startsWith(folder)) ? await readFile(path, "utf8") : "";
-      if (!/import\.meta\.(url|dirname)/.test(text)) return null;
-      const contents = text
-        .replaceAll("import.meta.url", JSON.stringify(pathToFileURL(path).href))
-        .replaceAll("import.meta.dirname", JSON.stringify(dirname(path)));
-      return { contents, loader: "ts" };
-    });
-  },
-};
-
-/**
- * Bundles the programs that tests kill and restart, with their packages, into one file each. They start in half the
- * time, because most of it goes into resolving modules, of which the API has 1,900.
- */
-export async function bundlePrograms(): Promise<Programs> {
-  const [api, indexer] = await Promise.all([
-    bundle("api", { entryPoints: [join(ROOT, "api/main.ts")], plugins: [ownUrls] }),
-    bundle("indexer", { entryPoints: [join(ROOT, "scripts/indexer.ts")], plugins: [ownUrls] }),
-  ]);
-  return { api, indexer };
-}
-
-/** @returns the bundle's path */
-async function bundle(name: string, program: BuildOptions): Promise<string> {
-  const { outputFiles = [] } = await build({
-    ...program,
-    write: false,
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    target: "node24",
-    external: ["@resvg/resvg-js", "pg-native", "pg-query-emscripten", "@duckdb/*", "bufferutil", "utf-8-validate"],
-    // CommonJS packages load Node's built-in modules by `require`.
-    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
-    logLevel: "warning",
-  });
-  const path = join(BUNDLES, `${name}.mjs`);
-  mkdirSync(BUNDLES, { recursive: true });
-  for (const { contents } of outputFiles) replaceFile(path, Buffer.from(contents));
-  return path;
 }

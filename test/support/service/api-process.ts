@@ -1,6 +1,6 @@
+import { fileURLToPath } from "node:url";
 import type pg from "pg";
 import { privateKeyToAccount } from "viem/accounts";
-import { inject } from "vitest";
 import { startGuarded } from "../../../scripts/embedded/guarded-process.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { startTestChain, type TestChain } from "../chain/chain.ts";
@@ -10,6 +10,7 @@ import { waitUntil } from "../wait-until.ts";
 import { connectOwner, eachPayment, freshDatabase, type TestDatabase } from "./database.ts";
 import { ARBITER_KEY, bareEnvironment, PAY_TO } from "./environment.ts";
 
+const API = fileURLToPath(new URL("../../../api/main.ts", import.meta.url));
 const RELAYER_KEY = `0x${"6f".repeat(32)}` as const;
 const START_LIMIT_MS = 60_000;
 const START_ATTEMPTS = 3;
@@ -20,7 +21,7 @@ export interface ApiProcessPlan {
   readonly baseSepoliaRpcUrl: string;
   /** Additional or replacement environment variables. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Replaces the run's bundle of `api/main.ts`. */
+  /** Replaces `api/main.ts`. */
   readonly program?: string;
   /** The file for its complete output. */
   readonly logFile?: string;
@@ -46,7 +47,7 @@ export interface ApiProcess {
 export async function startApiProcess(plan: ApiProcessPlan): Promise<ApiProcess> {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort();
-    const { logFile, program = inject("programs").api } = plan;
+    const { logFile, program = API } = plan;
     const child = await startGuarded({
       command: process.execPath,
       args: [program],
