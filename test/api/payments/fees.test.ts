@@ -26,13 +26,14 @@ import { newPayer, type Signed, signPayment } from "../../support/payments/signi
 import { PAY_TO } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
-const base = await forFile(startBaseLike({ profile: { ...PROFILE, backends: [{ lagMs: 0 }] } }));
+const startBase = () => forFile(startBaseLike({ profile: { ...PROFILE, backends: [{ lagMs: 0 }] } }));
 
 describe("The cost of settlements", async () => {
   const ORACLE = "0x420000000000000000000000000000000000000f";
   /** Longer than the chain's fees are cached. */
   const FORGOTTEN_MS = 2_100;
 
+  const base = await startBase();
   const { chain } = base;
   // A settlement costs 100,000 gas at 0.006 gwei, which is 0.0018 USDC, less than a hundredth of the price.
   const plan = { chain, now: base.now };
@@ -133,7 +134,9 @@ describe("The cost of settlements", async () => {
   });
 });
 
-describe("The relayer's fees", () => {
+describe("The relayer's fees", async () => {
+  // A halt separates this chain's clock from the machine's.
+  const base = await startBase();
   const { client } = base.chain;
   const GAS = 100_000n;
 

@@ -35,9 +35,12 @@ async function expectNew(run: Run, earlier: { readonly certificate: string; read
   return { certificate, keys: keys() };
 }
 
-// Each test continues with the run of the previous one.
-let run: Run;
-let output: string;
+let left: Run | null = null;
+/** Returns the run that an earlier test left, or a new one. */
+const running = (): Run => {
+  left ??= start();
+  return left;
+};
 
 test("A stop during a first start leaves nothing running, and the next start works", async () => {
   const stopped = start();
@@ -45,32 +48,32 @@ test("A stop during a first start leaves nothing running, and the next start wor
   stopped.child.kill("SIGINT");
   expect(await stopped.ended).toBe(0);
   expect(processes()).toEqual([]);
-  run = start();
-  output = await run.ready();
-  expect(output).toMatch(DELETED);
+  expect(await running().ready()).toMatch(DELETED);
 });
 
 test("After kill -9 of npm start or of a process with its data, nothing is left running, and the next start has new chains, data, and keys", async () => {
-  let left = { certificate: certificateIn(output), keys: keys() };
+  const first = running();
+  const before = { certificate: certificateIn(await first.ready()), keys: keys() };
   const block = await firstBlock();
-  run.child.kill("SIGKILL");
-  await run.ended;
+  first.child.kill("SIGKILL");
+  await first.ended;
   await noneLeft();
 
-  run = start();
-  left = await expectNew(run, left);
+  const second = start();
+  const between = await expectNew(second, before);
   expect(await firstBlock()).not.toBe(block);
   killOne("/anvil");
-  expect(await run.ended).toBe(1);
-  expect(run.output()).toMatch(/The local chain base(-sepolia)? exited \(SIGKILL\)/);
+  expect(await second.ended).toBe(1);
+  expect(second.output()).toMatch(/The local chain base(-sepolia)? exited \(SIGKILL\)/);
   await noneLeft();
 
-  run = start();
-  output = await run.ready();
-  await expectNew(run, left);
+  left = start();
+  await expectNew(left, between);
 });
 
 test("After kill -9, the API and the indexer restart with their data", async () => {
+  const run = running();
+  const certificate = certificateIn(await run.ready());
   for (const program of ["api/main.ts", "scripts/indexer.ts"]) {
     const [before] = processes(program);
     killOne(program);
@@ -83,7 +86,7 @@ test("After kill -9, the API and the indexer restart with their data", async () 
     return ((await response.json()) as { ok: boolean }).ok;
   };
   await expect.poll(() => isOk().catch(() => false), { timeout: 60_000 }).toBe(true);
-  expect(await statusOf(certificateIn(output))).toBe(200);
+  expect(await statusOf(certificate)).toBe(200);
   run.child.kill("SIGINT");
   expect(await run.ended).toBe(0);
   await noneLeft();
