@@ -114,11 +114,14 @@ test("A Ponder that is stopped and resumed continues to write, because its launc
 test("A launcher whose connection ends stops its Ponder, and one of the two launchers continues", async () => {
   const [holder = ""] = (await sessions(db)).holders;
   const ponder = first.ponderPid();
+  const starts = () => [first, second].flatMap((launched) => launched.logged("index ready")).length;
+  const before = starts();
   await watching(
     db,
     (async () => {
       await db.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1", [holder]);
       await expect.poll(() => isAlive(ponder)).toBe(false);
+      await expect.poll(starts, { timeout: 120_000 }).toBe(before + 1);
       await follows();
     })(),
   );
