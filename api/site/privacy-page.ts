@@ -120,7 +120,7 @@ export const STORED_DATA: readonly StoredData[] = [
     why: "A receipt’s URL keeps working",
   },
   {
-    what: "Copies of what the chain shows about wallets and authorizations",
+    what: "Copies of on-chain data about wallets and authorizations",
     tables: ["inflow", "score_lookup", "lookup_mark", "authorization_fact"],
     kept: "a day to 30 days after the last use; a table of fixed size",
     why: "Fewer requests to nodes",

@@ -47,7 +47,7 @@ const exporter = z.enum(["otlp", "none"], { error: "expected otlp or none" });
 const SAMPLERS = ["always_on", "always_off", "traceidratio"] as const;
 const NAMES = [...SAMPLERS, ...SAMPLERS.map((name) => `parentbased_${name}` as const)] as const;
 
-/** The OpenTelemetry variables that decide what is started; the exporters read the others. */
+/** The OpenTelemetry variables that select what to start. The exporters read the rest. */
 const TELEMETRY = z.object({
   OTEL_SDK_DISABLED: z.enum(["true", "false"], { error: "expected true or false" }).default("false"),
   OTEL_EXPORTER_OTLP_ENDPOINT: otlp.optional(),

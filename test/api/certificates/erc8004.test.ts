@@ -455,13 +455,13 @@ test("Publications beyond the day's gas wait for the next day, and one agent get
   const small = await startService({ chain, database: service.database, jobs: false, config });
   const answers = [await buy(agents[0]), await buy(agents[0]), await buy(agents[1])];
   await pass(small);
-  const told = async () => (await Promise.all(agents.map((agent) => feedbackFor(agent)))).map((all) => all.length);
-  expect(await told()).toEqual([1, 1]);
+  const counts = async () => (await Promise.all(agents.map((agent) => feedbackFor(agent)))).map((all) => all.length);
+  expect(await counts()).toEqual([1, 1]);
   await pass(small);
-  expect(await told()).toEqual([1, 1]);
+  expect(await counts()).toEqual([1, 1]);
   await owner.query("UPDATE publication SET charged_on = charged_on - 1");
   await pass(small);
-  expect(await told()).toEqual([2, 1]);
+  expect(await counts()).toEqual([2, 1]);
   for (const answer of answers) expect(await published(answer)).toMatchObject([{ status: "published" }]);
   await small.stop();
 });

@@ -470,7 +470,7 @@ describe("The witness program", async () => {
     await process.start();
     expect(await post(await log.offer(0, 9))).toEqual({ status: 409, type: "text/x.tlog.size", body: "5\n" });
 
-    // Killed right after its response, it still remembers what it cosigned, even for another tree.
+    // A witness killed right after it responds still remembers its cosignature, even for another tree.
     expect((await post(await log.offer(5, 9))).status).toBe(200);
     await process.kill();
     await process.start();

@@ -282,7 +282,7 @@ describe("Fees", () => {
     fees.maxFeePerGas >= asks(now) && fees.maxPriorityFeePerGas >= now.tip;
 
   describe("Replacement of a transaction", () => {
-    test("A transaction that offers what the market asks is not replaced", () => {
+    test("A transaction that meets the market price is not replaced", () => {
       fc.assert(
         fc.property(offered, market, (was, now) => {
           if (suffices(was, now)) expect(replacementFor(was, now, RICH)).toBeNull();

@@ -89,7 +89,7 @@ export async function newVirtualEnvironment(folder: string): Promise<void> {
 
 const versionOf = async (python: string): Promise<string> => (await call(python, ["--version"])).stdout;
 
-/** Makes a folder from what the key lists, unless it is there or another worker makes it. */
+/** Makes a folder unless it was made with the same key. If another worker is making it, waits for that one. */
 async function makeOnce(folder: string, key: readonly string[], make: () => Promise<void>): Promise<void> {
   const digest = createHash("sha256").update(JSON.stringify(key)).digest("hex");
   const [madeFrom, lock] = [join(folder, "made-from"), `${folder}.lock`];
