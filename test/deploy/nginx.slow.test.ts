@@ -1,12 +1,12 @@
 import { request } from "node:http";
 import { expect, test } from "vitest";
-import { boardSeeder } from "../../support/board.ts";
-import { startTestChain } from "../../support/chain/chain.ts";
-import { eventually } from "../../support/eventually.ts";
-import { folderForFile, forFile } from "../../support/for-file.ts";
-import { HAS_NGINX, nginxCache } from "../../support/nginx.ts";
-import { followerOf } from "../../support/packages/run-command.ts";
-import { startService } from "../../support/service/service.ts";
+import { boardSeeder } from "../support/board.ts";
+import { startTestChain } from "../support/chain/chain.ts";
+import { eventually } from "../support/eventually.ts";
+import { folderForFile, forFile } from "../support/for-file.ts";
+import { HAS_NGINX, nginxCache } from "../support/nginx.ts";
+import { followerOf } from "../support/packages/run-command.ts";
+import { startService } from "../support/service/service.ts";
 
 interface Answer {
   readonly status: number;
