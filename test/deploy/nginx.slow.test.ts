@@ -2,10 +2,14 @@ import { request } from "node:http";
 import { expect, test } from "vitest";
 import { boardSeeder } from "../support/board.ts";
 import { startTestChain } from "../support/chain/chain.ts";
+import { openOperator } from "../support/escrow/auth-capture.ts";
+import { deployEscrow } from "../support/escrow/contract.ts";
 import { eventually } from "../support/eventually.ts";
 import { folderForFile, forFile } from "../support/for-file.ts";
-import { HAS_NGINX, nginxCache } from "../support/nginx.ts";
+import { findNginx, measured, nginxCache, stockNginx } from "../support/nginx.ts";
 import { followerOf } from "../support/packages/run-command.ts";
+import { post, v2 } from "../support/payments/requests.ts";
+import { newPayer, signPayment } from "../support/payments/signing.ts";
 import { startService } from "../support/service/service.ts";
 
 interface Answer {
@@ -31,12 +35,15 @@ const raw = (url: string, path: string, headers: Readonly<Record<string, string>
       .end();
   });
 
-test.runIf(HAS_NGINX)("An nginx cache keeps tiles forever, checkpoints for one second, and errors never", async () => {
+const nginx = findNginx(await folderForFile("nginx-"));
+
+test("An nginx cache keeps tiles forever, checkpoints for one second, and errors never", async ({ skip }) => {
+  if (typeof nginx === "string") return skip(nginx);
   const chain = await forFile(startTestChain());
   const service = await startService({ chain });
   const seeds = await forFile(boardSeeder(service.database));
   const work = await folderForFile("log-nginx-");
-  const { url } = await forFile(nginxCache(service.url));
+  const { url } = await forFile(nginxCache(nginx.command, service.url));
   let wallet = 0;
   const sizes: number[] = [];
   const shown = async (): Promise<number> => {
@@ -95,4 +102,22 @@ test.runIf(HAS_NGINX)("An nginx cache keeps tiles forever, checkpoints for one s
   expect(await shown()).toBe(newest);
   expect(await raw(url, "/log/tile/0/000")).toMatchObject({ status: 200, cache: "HIT" });
   expect(await raw(url, "/log/tile/2/000.p/1")).toMatchObject({ status: 502, cache: "MISS" });
+});
+
+test("Stock nginx with only proxy_pass forwards every 402 and a paid response", async ({ skip }) => {
+  if (typeof nginx === "string") return skip(nginx);
+  const chain = await forFile(startTestChain());
+  const escrowAddresses = [(await deployEscrow(chain)).address, (await openOperator(chain)).address];
+  const config = { escrowAddresses, baseUrl: `https://${"a".repeat(52)}.example`, rateLimitPerMinute: 1_000_000 };
+  const service = await forFile(startService({ chain, config }));
+  const direct = `http://127.0.0.1:${service.config.port}`;
+  const { url } = await forFile(stockNginx(nginx.command, direct));
+  const unpaid: string[] = [];
+  for (const { method, path } of service.mounted) {
+    if (method !== "POST" || (await measured(direct + path, { method })).status !== 402) continue;
+    unpaid.push(path);
+    expect([path, (await measured(url + path, { method })).status]).toEqual([path, 402]);
+  }
+  expect(unpaid).toContain("/test/basic");
+  expect(await post(`${url}/test/basic`, v2(await signPayment(await newPayer(chain))))).toMatchObject({ status: 200 });
 });

@@ -11,7 +11,7 @@ import { expect, test } from "vitest";
 import { startGuarded } from "../../scripts/embedded/guarded-process.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { folderForFile, forFile } from "../support/for-file.ts";
-import { PROGRAM, replaced, startNginx } from "../support/nginx.ts";
+import { findNginx, replaced, startNginx } from "../support/nginx.ts";
 import { chargedOnce } from "../support/payments/on-chain.ts";
 import { v2 } from "../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../support/payments/signing.ts";
@@ -19,16 +19,6 @@ import { type ApiProcess, startApiStage } from "../support/service/api-process.t
 import { librariesIn, unpackDebian } from "../support/service/debian.ts";
 import { createCertificate } from "../support/service/pgbouncer.ts";
 import { waitUntil } from "../support/wait-until.ts";
-
-/** nginx of this machine, or from Debian. A string gives the reason for its absence. */
-function findNginx(folder: string): { readonly command: string } | string {
-  if (PROGRAM !== undefined) return { command: PROGRAM };
-  const missing = unpackDebian(folder, ["nginx"]);
-  if (missing !== null) return missing;
-  const command = join(folder, "usr/sbin/nginx");
-  const { status, stderr } = spawnSync(command, ["-v"], { encoding: "utf8" });
-  return status === 0 ? { command } : `it does not run: ${stderr}`;
-}
 
 /** HAProxy from Debian. A string gives the reason for its absence. */
 function unpackHaproxy(folder: string): { readonly command: string; readonly libraries: string } | string {
@@ -175,7 +165,7 @@ test("The script deploy/rolling-restart.sh restarts both processes behind nginx 
   skip,
 }) => {
   const nginx = findNginx(join(folder, "nginx"));
-  if (typeof nginx === "string") return skip(`nginx: ${nginx}`);
+  if (typeof nginx === "string") return skip(nginx);
   const tls = join(folder, "tls");
   await mkdir(tls);
   const { cert, key } = createCertificate(tls);
@@ -188,7 +178,7 @@ test("The script deploy/rolling-restart.sh restarts both processes behind nginx 
     "/etc/nginx/tls/certificate.pem": cert,
     "/etc/nginx/tls/key.pem": key,
   });
-  const front = await forFile(startNginx(() => configuration, nginx.command));
+  const front = await forFile(startNginx(nginx.command, () => configuration));
 
   // Replaces systemd: the same commands do the same to this test's processes.
   const commands: string[] = [];

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -7,28 +7,34 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { freePort } from "../../scripts/embedded/ports.ts";
+import { unpackDebian } from "./service/debian.ts";
 import { waitUntil } from "./wait-until.ts";
 
-/** The path of nginx on this machine. */
-export const PROGRAM = [...(process.env.PATH ?? "").split(":"), "/usr/sbin"]
-  .map((folder) => join(folder, "nginx"))
-  .find((file) => existsSync(file));
-
-/** Whether this machine has nginx. */
-export const HAS_NGINX = PROGRAM !== undefined;
+/** Finds nginx on this machine, or unpacks Debian's into `folder`. A string gives the reason for its absence. */
+export function findNginx(folder: string): { readonly command: string } | string {
+  const here = [...(process.env.PATH ?? "").split(":"), "/usr/sbin"]
+    .map((home) => join(home, "nginx"))
+    .find((file) => existsSync(file));
+  if (here !== undefined) return { command: here };
+  const missing = unpackDebian(folder, ["nginx"]);
+  if (missing !== null) return `nginx: ${missing}`;
+  const command = join(folder, "usr/sbin/nginx");
+  const { status, stderr } = spawnSync(command, ["-v"], { encoding: "utf8" });
+  return status === 0 ? { command } : `nginx does not run: ${stderr}`;
+}
 
 const [, CACHE = ""] =
   /^```nginx\n(.*?)^```/ms.exec(readFileSync(new URL("../../docs/log-http.md", import.meta.url), "utf8")) ?? [];
 
 /** nginx in front of a service, configured as in the documentation. */
-export const nginxCache = (serviceUrl: string) =>
-  startNginx((folder) =>
+export const nginxCache = (command: string, serviceUrl: string) =>
+  startNginx(command, (folder) =>
     replaced(CACHE, { "127.0.0.1:4020": new URL(serviceUrl).host, "/var/cache/nginx/log": join(folder, "cache") }),
   );
 
 /** nginx with only `proxy_pass`. */
-export const stockNginx = (serviceUrl: string) =>
-  startNginx(() => `server { listen 80; location / { proxy_pass ${serviceUrl}; } }`);
+export const stockNginx = (command: string, serviceUrl: string) =>
+  startNginx(command, () => `server { listen 80; location / { proxy_pass ${serviceUrl}; } }`);
 
 /** The text with each key, which must occur once, replaced by its value. */
 export function replaced(text: string, values: Readonly<Record<string, string>>): string {
@@ -41,7 +47,7 @@ export function replaced(text: string, values: Readonly<Record<string, string>>)
 }
 
 /** nginx with a configuration for `http`. Its `listen 80;` becomes a free port. */
-export async function startNginx(configure: (folder: string) => string, program = PROGRAM) {
+export async function startNginx(command: string, configure: (folder: string) => string) {
   const folder = await mkdtemp(join(tmpdir(), "nginx-"));
   const port = await freePort();
   const kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
@@ -51,7 +57,7 @@ export async function startNginx(configure: (folder: string) => string, program 
   const text = `daemon off; ${user} pid ${folder}/pid; worker_processes 2; events {}
 http { access_log off; ${temporary.join(" ")}\n${http}}`;
   await writeFile(join(folder, "nginx.conf"), text);
-  const child = spawn(program ?? "", ["-p", folder, "-c", join(folder, "nginx.conf"), "-e", "stderr"], {
+  const child = spawn(command, ["-p", folder, "-c", join(folder, "nginx.conf"), "-e", "stderr"], {
     stdio: ["ignore", "ignore", "pipe"],
   });
   let output = "";

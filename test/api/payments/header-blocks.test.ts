@@ -10,7 +10,7 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { openOperator } from "../../support/escrow/auth-capture.ts";
 import { deployEscrow } from "../../support/escrow/contract.ts";
 import { forFile } from "../../support/for-file.ts";
-import { HAS_NGINX, type Measured, MOST_HEADER_BYTES, measured, stockNginx } from "../../support/nginx.ts";
+import { type Measured, MOST_HEADER_BYTES, measured } from "../../support/nginx.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -26,8 +26,7 @@ async function open(network: Network) {
   const config = { escrowAddresses, baseUrl: `https://${HOST}`, rateLimitPerMinute: 1_000_000 };
   const service = await forFile(startService({ chain, config }));
   const direct = `http://localhost:${service.config.port}`;
-  const at = HAS_NGINX ? (await forFile(stockNginx(direct))).url : direct;
-  return { network, chain, service, direct, at };
+  return { network, chain, service, direct };
 }
 
 const stages = [await open("eip155:8453"), await open("eip155:84532")];
@@ -137,10 +136,4 @@ test("A 402 with a reason fits in 4,000 header bytes, with the bazaar entry or w
       expect.objectContaining({ "offer-receipt": expect.anything() }),
     ]);
   }
-});
-
-test.runIf(HAS_NGINX)("Stock nginx with only proxy_pass forwards every 402", async () => {
-  for (const stage of stages)
-    for (const { path } of await unpaid(stage))
-      expect([path, (await measured(stage.at + path, { method: "POST" })).status]).toEqual([path, 402]);
 });
