@@ -210,6 +210,7 @@ describe("Coinbase", () => {
   const codes: Readonly<Record<Hex, Hex>> =
     CANONICAL_CODE === undefined ? {} : JSON.parse(readFileSync(CANONICAL_CODE, "utf8"));
   const hasFactory = Object.keys(codes).some((address) => address.toLowerCase() === COINBASE);
+  if (!hasFactory) console.log("Coinbase's smart wallet is skipped: CANONICAL_CODE does not have its factory's code");
 
   /** Signs as viem's wallet client does, wrapped (ERC-6492) while the wallet is not deployed. */
   const asSigner = (wallet: SmartAccount): LocalAccount => wallet as unknown as LocalAccount;

@@ -3,8 +3,8 @@ import type { ReportedHookContext, Reporter, SerializedError, TestCase, TestModu
 const SILENT_MS = 20_000;
 
 /**
- * Ends the run's output with one machine-readable line: `12 passed, 0 failed`. Until then it names every 20 seconds
- * each test, hook, or loading file that has been running for as long.
+ * Ends the run's output with the reasons that skipped tests gave, and one machine-readable line: `12 passed, 0 failed`.
+ * Until then it names every 20 seconds each test, hook, or loading file that has been running for as long.
  */
 export default class CountingReporter implements Reporter {
   /** The running entities with their start times. */
@@ -45,6 +45,11 @@ export default class CountingReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
     const count = (state: string) => tests.filter((test) => test.result().state === state).length;
+    const reasons = tests.flatMap((test) => {
+      const result = test.result();
+      return result.state === "skipped" && result.note ? [`${test.module.relativeModuleId}: ${result.note}`] : [];
+    });
+    for (const reason of new Set(reasons)) console.log(`skipped in ${reason}`);
     // A file that failed to load, or a failed hook, may have no failed test to count.
     const broken = modules.filter((module) => !module.ok() && ![...module.children.allTests("failed")].length).length;
     console.log(`\n${count("passed")} passed, ${count("failed") + broken + unhandled.length} failed`);
