@@ -7,7 +7,7 @@ import { DEMO_WALLET, payAsDemoAgent } from "./embedded/demo-agent.ts";
 import { deploymentTargets, localContracts } from "./embedded/deployments.ts";
 import { devAccount, privateKeyOf } from "./embedded/dev-accounts.ts";
 import { loadKeys } from "./embedded/keys.ts";
-import { demandFreePorts, readSettings, SettingError, type StartSettings } from "./embedded/settings.ts";
+import { demandBase, demandFreePorts, readSettings, SettingError, type StartSettings } from "./embedded/settings.ts";
 import { createStack } from "./embedded/stack.ts";
 
 interface BannerFacts {
@@ -50,6 +50,7 @@ const tell = (line: string) => console.log(`${((performance.now() - began) / 100
 /** Claims the folder and the ports, or ends the process with one line about the one that is unavailable. */
 async function claim(): Promise<{ settings: StartSettings; directory: DataDirectory }> {
   try {
+    demandBase(process.env);
     const settings = await readSettings(process.env);
     const directory = takeDataDirectory(settings.dataDirectory);
     await demandFreePorts(settings);

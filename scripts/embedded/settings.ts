@@ -19,7 +19,7 @@ const RPC_PORTS = {
 /** An invalid setting. The message names the variable to change. */
 export class SettingError extends Error {}
 
-/** Reads the settings of embedded mode from the environment. */
+/** Reads the settings of embedded mode from the environment. @throws SettingError */
 export async function readSettings(env: Readonly<Record<string, string | undefined>>): Promise<StartSettings> {
   const settings = {
     dataDirectory: resolve(env.DATA_DIR || ".data"),
@@ -35,6 +35,12 @@ export async function readSettings(env: Readonly<Record<string, string | undefin
     seen.set(port, name);
   }
   return settings;
+}
+
+/** @throws SettingError if the environment is for a rehearsal on the test network */
+export function demandBase(env: Readonly<Record<string, string | undefined>>): void {
+  if (env.MAIN_NETWORK && env.MAIN_NETWORK !== NETWORKS["eip155:8453"].key)
+    throw new SettingError("npm start always sells on the local Base. Unset MAIN_NETWORK.");
 }
 
 /** @throws SettingError with the first port that another program is using */
