@@ -1,5 +1,6 @@
 import { request } from "node:http";
 import { expect, test } from "vitest";
+import type { Network } from "../../api/platform/networks.ts";
 import { boardSeeder } from "../support/board.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { openOperator } from "../support/escrow/auth-capture.ts";
@@ -104,20 +105,35 @@ test("An nginx cache keeps tiles forever, checkpoints for one second, and errors
   expect(await raw(url, "/log/tile/2/000.p/1")).toMatchObject({ status: 502, cache: "MISS" });
 });
 
-test("Stock nginx with only proxy_pass forwards every 402 and a paid response", async ({ skip }) => {
-  if (typeof nginx === "string") return skip(nginx);
-  const chain = await forFile(startTestChain());
-  const escrowAddresses = [(await deployEscrow(chain)).address, (await openOperator(chain)).address];
+/** Starts the service on one network, under a 60-character host name, behind nginx with only `proxy_pass`. */
+async function behindStockNginx(command: string, network: Network) {
+  const chain = await forFile(startTestChain({ network }));
+  const escrowAddresses =
+    network === "eip155:8453" ? [(await deployEscrow(chain)).address, (await openOperator(chain)).address] : [];
   const config = { escrowAddresses, baseUrl: `https://${"a".repeat(52)}.example`, rateLimitPerMinute: 1_000_000 };
   const service = await forFile(startService({ chain, config }));
   const direct = `http://127.0.0.1:${service.config.port}`;
-  const { url } = await forFile(stockNginx(nginx.command, direct));
-  const unpaid: string[] = [];
-  for (const { method, path } of service.mounted) {
-    if (method !== "POST" || (await measured(direct + path, { method })).status !== 402) continue;
-    unpaid.push(path);
-    expect([path, (await measured(url + path, { method })).status]).toEqual([path, 402]);
-  }
-  expect(unpaid).toContain("/test/basic");
+  const { url } = await forFile(stockNginx(command, direct));
+  return { chain, service, direct, url };
+}
+
+test.for(["eip155:8453", "eip155:84532"] as const)(
+  "Stock nginx with only proxy_pass forwards every 402 on %s",
+  async (network, { skip }) => {
+    if (typeof nginx === "string") return skip(nginx);
+    const { service, direct, url } = await behindStockNginx(nginx.command, network);
+    const unpaid: string[] = [];
+    for (const { method, path } of service.mounted) {
+      if (method !== "POST" || (await measured(direct + path, { method })).status !== 402) continue;
+      unpaid.push(path);
+      expect([path, (await measured(url + path, { method })).status]).toEqual([path, 402]);
+    }
+    expect(unpaid).toContain("/test/basic");
+  },
+);
+
+test("Stock nginx with only proxy_pass forwards a payment and its response", async ({ skip }) => {
+  if (typeof nginx === "string") return skip(nginx);
+  const { chain, url } = await behindStockNginx(nginx.command, "eip155:8453");
   expect(await post(`${url}/test/basic`, v2(await signPayment(await newPayer(chain))))).toMatchObject({ status: 200 });
 });
