@@ -36,11 +36,12 @@ async function expectNew(run: Run, earlier: { readonly certificate: string; read
 }
 
 let left: Run | null = null;
-/** Returns the run that an earlier test left, or a new one. */
-const running = (): Run => {
-  left ??= start();
-  return left;
-};
+/** Returns the run that an earlier test left, or a new one. It is then no longer left to later tests. */
+function takeRun(): Run {
+  const run = left ?? start();
+  left = null;
+  return run;
+}
 
 test("A stop during a first start leaves nothing running, and the next start works", async () => {
   const stopped = start();
@@ -48,11 +49,12 @@ test("A stop during a first start leaves nothing running, and the next start wor
   stopped.child.kill("SIGINT");
   expect(await stopped.ended).toBe(0);
   expect(processes()).toEqual([]);
-  expect(await running().ready()).toMatch(DELETED);
+  left = start();
+  expect(await left.ready()).toMatch(DELETED);
 });
 
 test("After kill -9 of npm start or of a process with its data, nothing is left running, and the next start has new chains, data, and keys", async () => {
-  const first = running();
+  const first = takeRun();
   const before = { certificate: certificateIn(await first.ready()), keys: keys() };
   const block = await firstBlock();
   first.child.kill("SIGKILL");
@@ -72,7 +74,7 @@ test("After kill -9 of npm start or of a process with its data, nothing is left 
 });
 
 test("After kill -9, the API and the indexer restart with their data", async () => {
-  const run = running();
+  const run = takeRun();
   const certificate = certificateIn(await run.ready());
   for (const program of ["api/main.ts", "scripts/indexer.ts"]) {
     const [before] = processes(program);
