@@ -66,13 +66,16 @@ test("An unknown package is not_found, and one that is not built is not_availabl
   expect((await list(empty)).map(({ integrity }) => integrity)).toEqual(PACKAGES.map(() => null));
 });
 
-test("The wheel's name matches its manifest, and it is served where it was built", async () => {
+test("The wheel's name matches its manifest", async () => {
   const manifest = await readFile(new URL("../../../packages/python/pyproject.toml", import.meta.url), "utf8");
   const [, name = "", version] = /^name = "(.+)"\nversion = "(.+)"$/m.exec(manifest) ?? [];
   expect(WHEEL).toBe(`${name.replaceAll("-", "_")}-${version}-py3-none-any.whl`);
+});
+
+test("The wheel is served where it was built", async ({ skip }) => {
   const folder = await emptyFolder();
   expect(await (await (await served(folder)).request(`/packages/${WHEEL}`)).text()).toBe("not_available");
-  if (!(await buildWheel(folder))) return console.log("The wheel was not built: no Python 3.10, or no package index.");
+  if (!(await buildWheel(folder))) return skip("there is no Python 3.10, or no package index");
   const answer = await (await served(folder)).request(`/packages/${WHEEL}`);
   expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "application/zip"]);
   expect(Buffer.from(await answer.arrayBuffer()).equals(await readFile(join(folder, WHEEL)))).toBe(true);
