@@ -47,7 +47,7 @@ process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
 const began = performance.now();
 const tell = (line: string) => console.log(`${((performance.now() - began) / 1000).toFixed(1).padStart(6)} s  ${line}`);
 
-/** Claims the folder and the ports, or ends the process with one line about the one that is unavailable. */
+/** Claims the folder and the ports, or ends the process with one line that names the setting to change. */
 async function claim(): Promise<{ settings: StartSettings; directory: DataDirectory }> {
   try {
     demandBase(process.env);
